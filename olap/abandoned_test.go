@@ -20,7 +20,6 @@ func TestWhoLeavesTakesNothingAway(t *testing.T) {
 	engine := olap.NewEngine(conn, []byte("secret"))
 	reached, left := make(chan struct{}), make(chan struct{})
 	conn.Before(1, func() { close(reached); <-left })
-	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100}
 	gone := errors.New("gone")
 	ended := func(err error) bool { return errors.Is(err, context.Canceled) || errors.Is(err, gone) }
 	ask := func() (leave context.CancelCauseFunc, answered chan error) {

@@ -142,9 +142,7 @@ func TestCachedAnswersFollowCursorSecrets(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	engine := cachingEngine(conn)
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "FAILED"), runOn(2, 2, "FAILED")}})
-	q := olaptest.Query{
-		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1,
-	}
+	q := byDay(1)
 	var old olaptest.Query
 	for range 3 {
 		old = q
@@ -184,7 +182,6 @@ func TestCachedAnswersUnderWriters(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { writing.Wait(); close(done) }()
-	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	for range 4 {
 		asking.Go(func() {
 			for running := true; running; {

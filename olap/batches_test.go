@@ -26,10 +26,9 @@ func TestQueriesDuringBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	expect := func(when string, want float64, cached int) {
 		t.Helper()
-		if got := ask(t, engine, "acme", q).Rows[0][0]; got != want || engine.CachedDelta("acme", "runs") != cached {
+		if got := ask(t, engine, "acme", totals).Rows[0][0]; got != want || engine.CachedDelta("acme", "runs") != cached {
 			t.Errorf("%s: %v runs, want %v; %d rows of the delta are cached, want %d", when, got, want,
 				engine.CachedDelta("acme", "runs"), cached)
 		}
@@ -38,7 +37,7 @@ func TestQueriesDuringBatches(t *testing.T) {
 	untilCached := func(rows int) {
 		t.Helper()
 		olaptest.Until(t, "the delta is cached", func() bool {
-			ask(t, engine, "acme", q)
+			ask(t, engine, "acme", totals)
 			return engine.CachedDelta("acme", "runs") == rows
 		})
 	}

@@ -18,6 +18,34 @@ import (
 
 var january = olaptest.Range{Start: "2026-01-01", End: "2026-01-31", Timezone: "UTC"}
 
+// totals asks for the runs of January.
+var totals = olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100}
+
+// byDay asks for them by the day, so many on a page.
+func byDay(limit int) olaptest.Query {
+	q := by(totals, "day")
+	q.Limit = limit
+	return q
+}
+
+// summed is the sum of the last values of rows.
+func summed(rows [][]any) (sum float64) {
+	for _, row := range rows {
+		sum += row[len(row)-1].(float64)
+	}
+	return sum
+}
+
+// storedUntil is how many runs were first stored until an instant, as answers have it.
+func storedUntil(t *testing.T, conn driver.Conn, asOf string) (n uint64) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), "SELECT count() FROM runs FINAL WHERE first_stored_at <= "+
+		"parseDateTime64BestEffort($1, 3, 'UTC')", asOf).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func runOn(n, day int, status string) olaptest.Run {
 	at := time.Date(2026, 1, day, 12, 0, 0, 0, time.UTC)
 	return olaptest.Run{
@@ -75,9 +103,7 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 		records.Runs = append(records.Runs, run)
 	}
 	olaptest.Load(t, conn, records)
-	q := olaptest.Query{
-		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1,
-	}
+	q := byDay(1)
 	ask(t, engine, "acme", q)
 	before.FollowOnce(ctx)
 	pass(t, conn, time.Second/2) // a busy store tells the begin of an insert a little too early
@@ -111,11 +137,7 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 		second := ask(t, engine, "acme", next)
 		total := runsIn(first, second.Rows)
 		// On a slow machine one may be asked when the insert has ended.
-		var want uint64
-		if err := conn.QueryRow(ctx, "SELECT count() FROM runs FINAL WHERE first_stored_at <= "+
-			"parseDateTime64BestEffort($1, 3, 'UTC')", first.AsOf).Scan(&want); err != nil {
-			t.Fatal(err)
-		}
+		want := storedUntil(t, conn, first.AsOf)
 		if total != float64(want) || n < 4 && want == usual+2 && second.Rows[0][0] != "2026-01-03" {
 			t.Errorf("query %d: %v runs, second page %v, want the %d runs of its boundary", n, total, second.Rows, want)
 		}
@@ -151,11 +173,7 @@ func TestTheOwnClockIsNotBeforeTheRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []olaptest.Query{
-		{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100},
-		{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 100},
-		{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"user_type"}, Range: january, Limit: 100},
-	} {
+	for _, q := range []olaptest.Query{totals, by(totals, "day"), by(totals, "user_type")} {
 		got := ask(t, engine, "acme", q)
 		asOf, err := time.Parse(time.RFC3339, got.AsOf)
 		if err != nil || asOf.Before(ahead) || len(got.Rows) != 1 || got.Rows[0][len(got.Rows[0])-1] != 3.0 {
@@ -169,9 +187,7 @@ func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
 	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	q := olaptest.Query{
-		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 2,
-	}
+	q := byDay(2)
 	var want [][]any
 	for day := 1; day <= 5; day++ {
 		for range 3 { // what was learnt from the last answer must not matter

@@ -18,10 +18,7 @@ func TestRowsOfFailedInserts(t *testing.T) {
 	small, large := cachingEngine(conn), cachingEngine(conn)
 	large.Use(asLarge)
 	large.Margin(0)
-	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
-	days := olaptest.Query{
-		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 31,
-	}
+	days := byDay(31)
 	asked := func(want float64) {
 		t.Helper()
 		late := olap.NewEngine(conn, []byte("secret"))
@@ -30,11 +27,7 @@ func TestRowsOfFailedInserts(t *testing.T) {
 				if got := ask(t, engine, "acme", totals).Rows[0][0]; got != want {
 					t.Errorf("%s: %v runs, want %v", name, got, want)
 				}
-				runs := 0.0
-				for _, row := range all(t, engine, "acme", days) {
-					runs += row[1].(float64)
-				}
-				if runs != want {
+				if runs := summed(all(t, engine, "acme", days)); runs != want {
 					t.Errorf("%s: %v runs on all days, want %v", name, runs, want)
 				}
 			}

@@ -61,8 +61,7 @@ func idleOrganizationsGetRows(t *testing.T, large bool, rounds int) {
 	}
 	load(0)
 	olaptest.Load(t, store.Conn(), agents)
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
-		Limit: 1}
+	q := byDay(1)
 	byAgent := q
 	byAgent.Dimensions, byAgent.Limit = []string{"agent_id"}, usual
 	for n := 1; n <= rounds; n++ {

@@ -78,7 +78,6 @@ func rebuilt(t *testing.T, h *history) int {
 // statements.
 func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 	t.Parallel()
-	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	tried := olaptest.NewSample(2)
 	for name, action := range map[string]func(t *testing.T, h *history) (stored int){
 		"a refresh of everything": func(t *testing.T, h *history) int {
@@ -181,7 +180,6 @@ func TestDeltasGetRowsOfInsertsInFlight(t *testing.T) {
 	h := &history{organization: "acme", conn: conn}
 	h.store(t, 1)
 	refreshed(t, rollup.New(conn, quiet, 0))
-	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	asked := func(want float64) {
 		t.Helper()
 		if got := ask(t, engine, "acme", totals).Rows[0][0]; got != want {

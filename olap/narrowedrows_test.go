@@ -53,8 +53,7 @@ func handWorked() olaptest.Records {
 var (
 	agent1, agent2 = olaptest.ID(1).String(), olaptest.ID(2).String()
 
-	runsOfKeys = olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100}
-	pairsOf    = olaptest.Query{Model: "agent_user_activity", Range: january, Limit: 100,
+	pairsOf = olaptest.Query{Model: "agent_user_activity", Range: january, Limit: 100,
 		Metrics: []string{"attributed_run_count", "interaction_count", "completed_attributed_run_count"}}
 )
 
@@ -89,26 +88,26 @@ func TestWhatEachRestrictionLetsThrough(t *testing.T) {
 		q    olaptest.Query
 		want string
 	}{
-		{olaptest.Key{}, runsOfKeys, "[[6]]"},
-		{one, runsOfKeys, "[[4]]"}, // the run that moved to it is its own now
-		{olaptest.Key{Agents: []string{agent2}}, runsOfKeys, "[[2]]"},
-		{ada, runsOfKeys, "[[2]]"},
-		{com, runsOfKeys, "[[4]]"}, // an automated initiator with an address of the domain too
-		{olaptest.Key{Agents: []string{agent1}, Domains: []string{"example.com"}}, runsOfKeys, "[[3]]"},
-		{olaptest.Key{Agents: []string{agent1, agent2}}, by(runsOfKeys, "user_type"),
+		{olaptest.Key{}, totals, "[[6]]"},
+		{one, totals, "[[4]]"}, // the run that moved to it is its own now
+		{olaptest.Key{Agents: []string{agent2}}, totals, "[[2]]"},
+		{ada, totals, "[[2]]"},
+		{com, totals, "[[4]]"}, // an automated initiator with an address of the domain too
+		{olaptest.Key{Agents: []string{agent1}, Domains: []string{"example.com"}}, totals, "[[3]]"},
+		{olaptest.Key{Agents: []string{agent1, agent2}}, by(totals, "user_type"),
 			"[[automated 1] [external 1] [internal 3] [<nil> 1]]"},
-		{com, by(runsOfKeys, "user_identifier"),
+		{com, by(totals, "user_identifier"),
 			"[[ada@example.com <nil> 2] [cron@example.com <nil> 1] [cy@example.com <nil> 1]]"},
 		// A filter for what is outside finds what a filter for nobody finds.
-		{one, only(runsOfKeys, "agent_id", agent2), "[[0]]"}, {one, only(runsOfKeys, "agent_id", "nobody"), "[[0]]"},
-		{ada, only(by(runsOfKeys, "day"), "user_identifier", "bob@example.org"), "[]"},
-		{ada, only(by(runsOfKeys, "day"), "user_identifier", "nobody@example.org"), "[]"},
+		{one, only(totals, "agent_id", agent2), "[[0]]"}, {one, only(totals, "agent_id", "nobody"), "[[0]]"},
+		{ada, only(by(totals, "day"), "user_identifier", "bob@example.org"), "[]"},
+		{ada, only(by(totals, "day"), "user_identifier", "nobody@example.org"), "[]"},
 		// Agent 2 has one person and a run of nobody, the third day one person and an automated initiator.
-		{atLeast(2), by(runsOfKeys, "agent_id"), "[[" + agent1 + " <nil> 4]]"},
-		{atLeast(2), by(runsOfKeys, "day"), "[[2026-01-01 2]]"},
-		{atLeast(3), runsOfKeys, "[[6]]"}, {atLeast(4), runsOfKeys, "[[<nil>]]"},
-		{atLeast(4), only(runsOfKeys, "agent_id", "nobody"), "[[<nil>]]"},
-		{olaptest.Key{Domains: []string{"example.com"}, MinPeople: 3}, runsOfKeys, "[[<nil>]]"}, // ada and cy
+		{atLeast(2), by(totals, "agent_id"), "[[" + agent1 + " <nil> 4]]"},
+		{atLeast(2), by(totals, "day"), "[[2026-01-01 2]]"},
+		{atLeast(3), totals, "[[6]]"}, {atLeast(4), totals, "[[<nil>]]"},
+		{atLeast(4), only(totals, "agent_id", "nobody"), "[[<nil>]]"},
+		{olaptest.Key{Domains: []string{"example.com"}, MinPeople: 3}, totals, "[[<nil>]]"}, // ada and cy
 
 		{olaptest.Key{}, pairsOf, "[[5 3 3]]"},
 		{olaptest.Key{Agents: []string{agent2}}, pairsOf, "[[2 2 1]]"},
@@ -142,7 +141,7 @@ func TestCursorsAreOfOneRestriction(t *testing.T) {
 	olaptest.Load(t, store.Conn(), handWorked())
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	engine.CacheAnswers(1 << 20)
-	q := by(runsOfKeys, "user_type")
+	q := by(totals, "user_type")
 	q.Limit = 1
 	keys := []olaptest.Key{{}, {Agents: []string{agent1}}, {Agents: []string{agent1, agent2}}, {MinPeople: 2},
 		{People: []string{"ada@example.com", "bob@example.org"}}, {Domains: []string{"example.com", "example.org"}},
@@ -186,7 +185,7 @@ func TestOnlyEqualRestrictionsShareAnExecution(t *testing.T) {
 			access := accessOf(t, "acme", key)
 			wait.Go(func() {
 				for range 5 {
-					if got, _, err := answered(engine, access, runsOfKeys.Body()); err != nil || fmt.Sprint(got.Rows) != shown {
+					if got, _, err := answered(engine, access, totals.Body()); err != nil || fmt.Sprint(got.Rows) != shown {
 						t.Errorf("key %+v: got %v, %v, want %s", key, got.Rows, err, shown)
 					}
 				}
@@ -197,7 +196,7 @@ func TestOnlyEqualRestrictionsShareAnExecution(t *testing.T) {
 
 	// An explanation is of what the key is answered.
 	for rows, key := range map[int]olaptest.Key{2: {}, 1: {Agents: []string{agent1}}, 0: {MinPeople: 5}} {
-		asked, err := request(accessOf(t, "acme", key), by(runsOfKeys, "agent_id").Body())
+		asked, err := request(accessOf(t, "acme", key), by(totals, "agent_id").Body())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,7 @@ func TestAPageThatWasNotExpectedIsConfirmed(t *testing.T) {
 	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	engine := newEngine(conn)
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
-		Limit: 2}
+	q := byDay(2)
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 3, "RUNNING"), runOn(2, 4, "RUNNING")}})
 	if first := ask(t, engine, "acme", q); first.Cursor != nil || len(first.Rows) != 2 {
 		t.Fatalf("%+v, want one page", first)
@@ -21,19 +20,11 @@ func TestAPageThatWasNotExpectedIsConfirmed(t *testing.T) {
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(3, 5, "RUNNING")}})
 	inserted := olaptest.SlowInsert(t.Context(), t, conn, "runs", "2026-01-06", 4)
 	first := ask(t, engine, "acme", q)
-	stored := func() (n uint64) {
-		t.Helper()
-		if err := conn.QueryRow(t.Context(), "SELECT count() FROM runs FINAL WHERE first_stored_at <= "+
-			"parseDateTime64BestEffort($1, 3, 'UTC')", first.AsOf).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	before := stored()
+	before := storedUntil(t, conn, first.AsOf)
 	if err := <-inserted; err != nil {
 		t.Fatal(err)
 	}
-	if after := stored(); first.Cursor == nil || before != after {
+	if after := storedUntil(t, conn, first.AsOf); first.Cursor == nil || before != after {
 		t.Errorf("%d runs were stored until asOf when the page was answered, and %d are now", before, after)
 	}
 }

@@ -83,12 +83,14 @@ func checkProperty(t *testing.T, n int, property func(*rapid.T)) {
 	})
 }
 
-// merge merges the parts of a table, but for partitions that have one merged part.
-func merge(t olaptest.Failer, conn driver.Conn, table string) {
+// merge merges the parts of records and of the rollup, but for partitions that have one merged part.
+func merge(t olaptest.Failer, conn driver.Conn) {
 	t.Helper()
-	sql := "OPTIMIZE TABLE " + table + " FINAL SETTINGS optimize_skip_merged_partitions = 1"
-	if err := conn.Exec(context.Background(), sql); err != nil {
-		t.Fatal(err)
+	for _, table := range []string{"runs", "attributions", "rollup_runs", "rollup_attributions"} {
+		sql := "OPTIMIZE TABLE " + table + " FINAL SETTINGS optimize_skip_merged_partitions = 1"
+		if err := conn.Exec(context.Background(), sql); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

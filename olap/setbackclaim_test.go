@@ -55,7 +55,6 @@ func TestClockSetBackDuringAClaimIsNotForgotten(t *testing.T) {
 	refreshed(t, refresher)
 	engine := olap.NewEngine(held, []byte("secret"))
 	engine.Use(asLarge)
-	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	if got := ask(t, engine, "acme", totals).Rows[0][0]; got != float64(runs) {
 		t.Errorf("%v runs, want %d", got, runs)
 	}

@@ -31,11 +31,7 @@ func TestSharedAnswersAreFresh(t *testing.T) {
 			acknowledged.Add(1)
 		}
 	}()
-	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100}
-	byDay, continued := totals, totals
-	byDay.Dimensions, continued.Dimensions = []string{"day"}, []string{"day"}
-	continued.Limit = 3
-	questions := []olaptest.Query{totals, byDay, continued}
+	questions := []olaptest.Query{totals, byDay(100), byDay(3)}
 	var answers, shared atomic.Int64
 	var mu sync.Mutex
 	counts := map[string]float64{} // the most runs that any answer had, by its asOf
@@ -76,10 +72,7 @@ func TestSharedAnswersAreFresh(t *testing.T) {
 					if i == 2 {
 						continue // the first page only: its rows are not all
 					}
-					count := 0.0
-					for _, row := range r.Rows {
-						count += row[len(row)-1].(float64)
-					}
+					count := summed(r.Rows)
 					if count < float64(before) {
 						t.Errorf("%v runs, %d were acknowledged before", count, before)
 					}
@@ -92,11 +85,8 @@ func TestSharedAnswersAreFresh(t *testing.T) {
 	}
 	group.Wait()
 	for asOf, count := range counts {
-		var stored uint64
-		err := store.Conn().QueryRow(t.Context(), "SELECT count() FROM runs FINAL"+
-			" WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", asOf).Scan(&stored)
-		if err != nil || count > float64(stored) {
-			t.Errorf("as of %s: %v runs, %d were stored until then: %v", asOf, count, stored, err)
+		if stored := storedUntil(t, store.Conn(), asOf); count > float64(stored) {
+			t.Errorf("as of %s: %v runs, %d were stored until then", asOf, count, stored)
 		}
 	}
 	if shared.Load() == 0 {

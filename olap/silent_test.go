@@ -24,8 +24,7 @@ func TestStoreThatStandsStill(t *testing.T) {
 		}
 		engine.FollowOnce(t.Context())
 		ask := func(ctx context.Context) error {
-			request, err := request(acme, olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january,
-				Limit: 100}.Body())
+			request, err := request(acme, totals.Body())
 			if err != nil {
 				t.Fatal(err)
 			}

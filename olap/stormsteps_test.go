@@ -61,9 +61,7 @@ func (s *storm) step() {
 		}
 	case "merge":
 		s.paths["merge"]++
-		for _, table := range []string{"runs", "attributions", "rollup_runs", "rollup_attributions"} {
-			merge(s, s.store, table)
-		}
+		merge(s, s.store)
 	case "fail":
 		s.failInsert()
 	case "purge":

@@ -54,9 +54,7 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 		rows  [][]any
 	}
 	var seen []continuation
-	q := olaptest.Query{
-		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 5,
-	}
+	q := byDay(5)
 	for running := true; running; {
 		select {
 		case <-done:
@@ -76,10 +74,7 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 		next.Cursor = *first.Cursor
 		rest := all(t, engine, "acme", next)
 		seen = append(seen, continuation{next, rest})
-		total := 0.0
-		for _, row := range append(first.Rows, rest...) {
-			total += row[1].(float64)
-		}
+		total := summed(first.Rows) + summed(rest)
 		asOf, err := time.Parse(time.RFC3339, first.AsOf)
 		if err != nil {
 			t.Fatal(err)
@@ -205,9 +200,7 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 		t.Errorf("%d false alarms of damage", n)
 	}
 	refreshed(t, rollup.New(conn, quiet, 0))
-	if differences, err := rollup.Check(ctx, conn); err != nil || len(differences) > 0 {
-		t.Errorf("records in the rollup differ from their sources: %+v, %v", differences, err)
-	}
+	sound(t, conn)
 	var runs int64
 	err := conn.QueryRow(ctx, "SELECT toInt64(sum(completed)) FROM rollup_runs").Scan(&runs)
 	if err != nil || runs != writers*batches*rows {

@@ -63,8 +63,8 @@ type Table struct {
 	Cost cost.Cost     // of the statement
 }
 
-// Settings are those of a statement.
-func Settings(statement compile.Statement) clickhouse.Settings {
+// settingsOf are those of a statement.
+func settingsOf(statement compile.Statement) clickhouse.Settings {
 	options := maps.Clone(settings)
 	maps.Copy(options, schema.ReadSettings)
 	if statement.Projection != "" {
@@ -81,7 +81,7 @@ func Settings(statement compile.Statement) clickhouse.Settings {
 // The context's end stops the query.
 func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, queryID uuid.UUID, comment string,
 	external ...*ext.Table) (*Table, error) {
-	options := Settings(statement)
+	options := settingsOf(statement)
 	options["log_comment"] = comment
 	began := time.Now()
 	ctx, meter := cost.Measure(ctx)

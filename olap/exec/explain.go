@@ -27,7 +27,7 @@ func Explain(
 	ctx context.Context, conn driver.Conn, statement compile.Statement, external ...*ext.Table,
 ) (lines []string, estimates []Estimate, err error) {
 	explain := func(kind string, into any) error {
-		ctx := clickhouse.Context(ctx, clickhouse.WithSettings(Settings(statement)),
+		ctx := clickhouse.Context(ctx, clickhouse.WithSettings(settingsOf(statement)),
 			clickhouse.WithExternalTable(external...))
 		if err := conn.Select(ctx, into, kind+statement.SQL, arguments(statement)...); err != nil {
 			return failure.Of("exec: explain", err)
