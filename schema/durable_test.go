@@ -1,7 +1,6 @@
 package schema_test
 
 import (
-	"context"
 	"database/sql"
 	"slices"
 	"strings"
@@ -12,11 +11,7 @@ import (
 
 // Every table is durable but those of which each row may be lost; one that is not is found.
 func TestTablesAreDurable(t *testing.T) {
-	ctx := context.Background()
-	_, db := open(t)
-	if err := schema.Own.Up(ctx, db); err != nil {
-		t.Fatal(err)
-	}
+	_, db := migrated(t)
 	want := []string{schema.TableAPIKeyUses, schema.TableInsertCounters, schema.TableUsageLog}
 	durable := strings.Split(schema.DurableSettings, ", ")
 	if got := tablesWithout(t, db, durable...); !slices.Equal(got, want) {
@@ -24,25 +19,17 @@ func TestTablesAreDurable(t *testing.T) {
 	}
 	for _, without := range durable {
 		name, _, _ := strings.Cut(without, " ")
-		if _, err := db.Exec("ALTER TABLE runs MODIFY SETTING " + name + " = 0"); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, db, "ALTER TABLE runs MODIFY SETTING "+name+" = 0")
 		if !slices.Contains(tablesWithout(t, db, durable...), "runs") {
 			t.Errorf("runs without %s is taken for durable", name)
 		}
-		if _, err := db.Exec("ALTER TABLE runs MODIFY SETTING " + without); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, db, "ALTER TABLE runs MODIFY SETTING "+without)
 	}
 }
 
 // No merge of what answers read collects statistics, and so no part is left out of an answer by them.
 func TestTablesHaveNoStatistics(t *testing.T) {
-	ctx := context.Background()
-	_, db := open(t)
-	if err := schema.Own.Up(ctx, db); err != nil {
-		t.Fatal(err)
-	}
+	_, db := migrated(t)
 	with := tablesWithout(t, db, "auto_statistics_types = ''")
 	for _, name := range []string{schema.TableAgents, schema.TableRuns, schema.TableAttributions, "rollup_runs",
 		"rollup_attributions", schema.TableInitiatorKeys} {
@@ -50,13 +37,8 @@ func TestTablesHaveNoStatistics(t *testing.T) {
 			t.Errorf("%s has statistics", name)
 		}
 	}
-	for _, statement := range []string{
-		"INSERT INTO runs (organization_id, created_at) VALUES ('acme', '2026-01-01')", "OPTIMIZE TABLE runs FINAL",
-	} {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
-	}
+	execute(t, db, "INSERT INTO runs (organization_id, created_at) VALUES ('acme', '2026-01-01')",
+		"OPTIMIZE TABLE runs FINAL")
 	var columns, collected uint64
 	if err := db.QueryRow("SELECT count(), countIf(notEmpty(statistics)) FROM system.parts_columns"+
 		" WHERE database = currentDatabase() AND table = 'runs' AND active").Scan(&columns, &collected); err != nil {

@@ -28,6 +28,16 @@ func open(t *testing.T) (*clickhouse.Server, *sql.DB) {
 	return store, db
 }
 
+// migrated is a store of this binary.
+func migrated(t *testing.T) (*clickhouse.Server, *sql.DB) {
+	t.Helper()
+	store, db := open(t)
+	if err := schema.Own.Up(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return store, db
+}
+
 func tables(t *testing.T, db *sql.DB) int {
 	t.Helper()
 	var n int
@@ -115,9 +125,7 @@ func TestUpRefusesAnOlderStore(t *testing.T) {
 	if err := schema.Own.Down(ctx, db, 1); err != nil { // makes the tables of versions
 		t.Fatal(err)
 	}
-	if _, err := db.Exec("INSERT INTO schema_migrations SELECT 53, 0, toUnixTimestamp64Nano(now64(9))"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, db, "INSERT INTO schema_migrations SELECT 53, 0, toUnixTimestamp64Nano(now64(9))")
 	if err := schema.Own.Up(ctx, db); !errors.Is(err, schema.ErrOlderStore) {
 		t.Errorf("up: got %v, want ErrOlderStore", err)
 	}
@@ -159,9 +167,7 @@ func TestVersionsThatCannotBeRecorded(t *testing.T) {
 	if err := schema.Own.Down(ctx, db, 1); err != nil { // makes the tables of versions
 		t.Fatal(err)
 	}
-	if _, err := db.ExecContext(ctx, "ALTER TABLE schema_migrations ADD CONSTRAINT full CHECK version < 100"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, db, "ALTER TABLE schema_migrations ADD CONSTRAINT full CHECK version < 100")
 	const connections = 32
 	for range connections + 8 {
 		err := schema.Own.Up(ctx, db)
@@ -176,9 +182,7 @@ func TestVersionsThatCannotBeRecorded(t *testing.T) {
 	if err != nil || state.Version != 0 || state.Dirty {
 		t.Errorf("the store is at %+v, %v", state, err)
 	}
-	if _, err := db.ExecContext(ctx, "ALTER TABLE schema_migrations DROP CONSTRAINT full"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, db, "ALTER TABLE schema_migrations DROP CONSTRAINT full")
 	if err := schema.Own.Up(ctx, db); err != nil {
 		t.Error(err)
 	}

@@ -11,16 +11,10 @@ import (
 // taken for the store's, and removed by a purge or Down. Other tables may stay.
 func TestUpRefusesTablesOfAnotherProgram(t *testing.T) {
 	_, db := open(t)
-	run := func(statement string) {
-		t.Helper()
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	run("CREATE TABLE orders (id UInt64) ENGINE = MergeTree ORDER BY id")
-	run("CREATE TABLE schema_migrations (version Int64, dirty UInt8, sequence UInt64) ENGINE = MergeTree ORDER BY version")
-	run("INSERT INTO schema_migrations VALUES (120, 0, 1)") // as its golang-migrate does
-	run("CREATE TABLE audit_log (id UInt64, organization_id String) ENGINE = MergeTree ORDER BY id")
+	execute(t, db, "CREATE TABLE orders (id UInt64) ENGINE = MergeTree ORDER BY id",
+		"CREATE TABLE schema_migrations (version Int64, dirty UInt8, sequence UInt64) ENGINE = MergeTree ORDER BY version",
+		"INSERT INTO schema_migrations VALUES (120, 0, 1)", // as its golang-migrate does
+		"CREATE TABLE audit_log (id UInt64, organization_id String) ENGINE = MergeTree ORDER BY id")
 	if err := schema.Own.Up(t.Context(), db); !errors.Is(err, schema.ErrOtherTables) {
 		t.Errorf("up: got %v, want ErrOtherTables", err)
 	}
@@ -30,11 +24,10 @@ func TestUpRefusesTablesOfAnotherProgram(t *testing.T) {
 	if state, err := schema.Own.Status(t.Context(), db); err != nil || state.Others != "audit_log, schema_migrations" {
 		t.Errorf("the state is %+v, %v", state, err)
 	}
-	run("DROP TABLE audit_log")
-	run("DROP TABLE schema_migrations")
-	// Tables of the store that were restored before the migrations are its own.
-	run("CREATE TABLE secrets (name LowCardinality(String), value String, created_at DateTime64(9, 'UTC'))" +
-		" ENGINE = MergeTree ORDER BY (name, created_at, value)")
+	execute(t, db, "DROP TABLE audit_log", "DROP TABLE schema_migrations",
+		// Tables of the store that were restored before the migrations are its own.
+		"CREATE TABLE secrets (name LowCardinality(String), value String, created_at DateTime64(9, 'UTC'))"+
+			" ENGINE = MergeTree ORDER BY (name, created_at, value)")
 	if err := schema.Own.Up(t.Context(), db); err != nil {
 		t.Error(err)
 	}

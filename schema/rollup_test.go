@@ -1,7 +1,6 @@
 package schema_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,11 +12,7 @@ import (
 
 // What a rollup table computes from its columns is what its description says: sums, keys and spans of time.
 func TestRollupColumnsAreThoseOfTheTables(t *testing.T) {
-	ctx := context.Background()
-	_, db := open(t)
-	if err := schema.Own.Up(ctx, db); err != nil {
-		t.Fatal(err)
-	}
+	_, db := migrated(t)
 	for table, insert := range map[string]string{
 		// Every status, kind and initiator type, with and without an initiator and a name, before 1970 and after.
 		"rollup_runs": "(organization_id, created_at, run_id, state, agent_id, initiator, initiator_name, sign)" +
@@ -28,10 +23,7 @@ func TestRollupColumnsAreThoseOfTheTables(t *testing.T) {
 			" SELECT 'acme', toDateTime64('1969-12-30 23:59:59.999', 3, 'UTC') + toIntervalSecond(number * 1234)," +
 			" generateUUIDv4(), generateUUIDv4(), 1 + number % 3, if(number % 5 = 0, -1, 1) FROM numbers(300)",
 	} {
-		if _, err := db.ExecContext(ctx, "INSERT INTO "+table+" "+insert+
-			" SETTINGS max_partitions_per_insert_block = 0"); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, db, "INSERT INTO "+table+" "+insert+" SETTINGS max_partitions_per_insert_block = 0")
 	}
 	for _, table := range schema.RollupTables {
 		columns := map[string]string{}
@@ -51,7 +43,7 @@ func TestRollupColumnsAreThoseOfTheTables(t *testing.T) {
 				}
 			}
 			var rows, differing int64
-			err := db.QueryRowContext(ctx, "SELECT toInt64(count()), toInt64(countIf("+name+" != "+sql+")) FROM "+table.Table).
+			err := db.QueryRow("SELECT toInt64(count()), toInt64(countIf("+name+" != "+sql+")) FROM "+table.Table).
 				Scan(&rows, &differing)
 			if err != nil || rows == 0 || differing != 0 {
 				t.Errorf("%s.%s: %d of %d rows are not %s (%v)", table.Table, name, differing, rows, sql, err)

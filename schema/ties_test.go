@@ -52,10 +52,7 @@ func TestOneVersionWinsInEveryColumn(t *testing.T) {
 	}
 	var winners [][]string
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0, 1}} {
-		store, db := open(t)
-		if err := schema.Own.Up(ctx, db); err != nil {
-			t.Fatal(err)
-		}
+		store, _ := migrated(t)
 		conn := store.Conn()
 		read := func() (names, firstStored []string) {
 			rows, err := conn.Query(clickhouse.Context(ctx,

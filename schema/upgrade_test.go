@@ -144,10 +144,7 @@ func TestUpgradeAfterTheClockWasAhead(t *testing.T) {
 	next := map[string]string{"9000_next": olaptest.Additive}
 	const floors, versions = "schema_migrations", "schema_versions"
 	for _, ahead := range [][]string{{floors}, {versions}, {floors, versions}} {
-		_, db := open(t)
-		if err := schema.Own.Up(ctx, db); err != nil {
-			t.Fatal(err)
-		}
+		_, db := migrated(t)
 		for _, table := range ahead {
 			execute(t, db, "INSERT INTO "+table+" SELECT version, dirty, sequence + 3600000000000 FROM "+table+
 				" ORDER BY sequence DESC LIMIT 1")

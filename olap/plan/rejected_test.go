@@ -9,25 +9,20 @@ import (
 func TestRejected(t *testing.T) {
 	for name, c := range map[string]struct {
 		body   string
-		long   bool // a year, else a month
 		facts  Facts
 		chosen Strategy
 		want   []Rejection
 	}{
-		"small": {runs, false, Facts{AsOf: asOf}, Base, []Rejection{
+		"small": {runs, Facts{AsOf: asOf}, Base, []Rejection{
 			{RollupAggregates, RowsBelowThreshold}, {RollupRows, RowsBelowThreshold}}},
-		"aggregates": {runs, false, large, RollupAggregates, []Rejection{
+		"aggregates": {runs, large, RollupAggregates, []Rejection{
 			{RollupRows, SlowerThanChosen}, {Base, SlowerThanChosen}}},
-		"rows": {initiators, false, large, RollupRows, []Rejection{
+		"rows": {initiators, large, RollupRows, []Rejection{
 			{RollupAggregates, RangeOffSpans}, {Base, SlowerThanChosen}}},
-		"states": {states, false, large, Base, []Rejection{
+		"states": {states, large, Base, []Rejection{
 			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}}},
 	} {
-		start := "2026-01-01"
-		if c.long {
-			start = "2025-02-01"
-		}
-		p := needs(t, c.body, start, "2026-01-31", "UTC").Plan(c.facts)
+		p := needs(t, c.body, "2026-01-01", "2026-01-31", "UTC").Plan(c.facts)
 		if got := p.Rejected(); p.Strategy != c.chosen || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, rejected %q, want %v and %q", name, p.Strategy, got, c.chosen, c.want)
 		}
