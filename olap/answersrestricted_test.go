@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
 )
@@ -18,8 +17,7 @@ func TestAsOfDoesNotTellWhatAKeyMayNotSee(t *testing.T) {
 		"86400, generateUUIDv4(), 'COMPLETED', 'ada@x.example', now64(3) FROM numbers(10)"); err != nil {
 		t.Fatal(err)
 	}
-	e := olap.NewEngine(conn, []byte("secret"))
-	e.CacheAnswers(1 << 20)
+	e := cachingEngine(conn)
 	restriction, err := schema.NewRestriction(schema.Restriction{Domains: []string{"x.example"}})
 	if err != nil {
 		t.Fatal(err)

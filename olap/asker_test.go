@@ -23,8 +23,7 @@ type asker struct {
 }
 
 func newAsker(conn driver.Conn, options plan.Options) *asker {
-	a := &asker{engine: olap.NewEngine(conn, []byte("secret"))}
-	a.engine.Use(options)
+	a := &asker{engine: engineWith(conn, options)}
 	a.engine.Margin(0)
 	a.runner.Ask = a.ask
 	return a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 )
@@ -15,8 +14,7 @@ func TestQueriesDuringBatches(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
-	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.Use(asLarge)
+	engine := engineWith(conn, asLarge)
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING")}})
 	refreshed(t, rollup.New(conn, quiet, 0))
 	begin := func(kind string) {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/plan"
@@ -48,8 +47,7 @@ func TestTheLargestOrganizationIsAnswered(t *testing.T) {
 		long.Filters = append(long.Filters, f)
 	}
 	for name, q := range map[string]olaptest.Query{"short": short, "long": long} {
-		engine := olap.NewEngine(conn, []byte("secret"))
-		engine.Use(plan.Options{Records: 4_000_000_000}) // a thousand buckets' worth
+		engine := engineWith(conn, plan.Options{Records: 4_000_000_000}) // a thousand buckets' worth
 		got := ask(t, engine, "acme", q)
 		for i, column := range got.Columns {
 			if column.Name == "attributed_run_count" || column.Name == "completed_attributed_run_count" {

@@ -92,8 +92,8 @@ func TestNarrowedAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	var engines []*olap.Engine
 	for _, options := range everyOption() {
 		for _, bytes := range []int{0, 1 << 20} {
-			e := olap.NewEngine(store.Conn(), []byte("secret"))
-			if e.Use(options); bytes > 0 {
+			e := engineWith(store.Conn(), options)
+			if bytes > 0 {
 				e.CacheAnswers(bytes)
 			}
 			engines = append(engines, e)

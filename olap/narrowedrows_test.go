@@ -75,9 +75,7 @@ func TestWhatEachRestrictionLetsThrough(t *testing.T) {
 	refreshed(t, rollup.New(store.Conn(), quiet, 0))
 	var engines []*olap.Engine
 	for _, options := range []plan.Options{{}, asLarge, {Records: asLarge.Records, NoPairGroups: true}} {
-		e := olap.NewEngine(store.Conn(), []byte("secret"))
-		e.Use(options)
-		engines = append(engines, e)
+		engines = append(engines, engineWith(store.Conn(), options))
 	}
 	one := olaptest.Key{Agents: []string{agent1}}
 	ada := olaptest.Key{People: []string{"ada@example.com"}}
@@ -139,8 +137,7 @@ func TestCursorsAreOfOneRestriction(t *testing.T) {
 	t.Parallel()
 	store := olaptest.OpenStore(t)
 	olaptest.Load(t, store.Conn(), handWorked())
-	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	engine.CacheAnswers(1 << 20)
+	engine := cachingEngine(store.Conn())
 	q := by(totals, "user_type")
 	q.Limit = 1
 	keys := []olaptest.Key{{}, {Agents: []string{agent1}}, {Agents: []string{agent1, agent2}}, {MinPeople: 2},
@@ -175,8 +172,7 @@ func TestOnlyEqualRestrictionsShareAnExecution(t *testing.T) {
 	t.Parallel()
 	store := olaptest.OpenStore(t)
 	olaptest.Load(t, store.Conn(), handWorked())
-	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	engine.CacheAnswers(1 << 20)
+	engine := cachingEngine(store.Conn())
 	want := map[string]olaptest.Key{"[[6]]": {}, "[[4]]": {Agents: []string{agent1}}, "[[2]]": {Agents: []string{agent2}},
 		"[[1]]": {Domains: []string{"example.org"}}, "[[<nil>]]": {MinPeople: 5}}
 	var wait sync.WaitGroup

@@ -41,6 +41,12 @@ var (
 	inlineDelta = plan.Options{Records: 10_000_000, NoCachedDelta: true}
 )
 
+func engineWith(conn driver.Conn, options plan.Options) *olap.Engine {
+	e := olap.NewEngine(conn, []byte("secret"))
+	e.Use(options)
+	return e
+}
+
 // everyOption is the server's own set, that of an organization with many records, and each option alone of both.
 func everyOption() (sets []plan.Options) {
 	for _, records := range []uint64{0, asLarge.Records} {
@@ -179,9 +185,7 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	var engines []*olap.Engine
 	for _, options := range everyOption() {
-		e := olap.NewEngine(store.Conn(), []byte("secret"))
-		e.Use(options)
-		engines = append(engines, e)
+		engines = append(engines, engineWith(store.Conn(), options))
 	}
 	refresher := rollup.New(store.Conn(), quiet, 0)
 	checkProperty(t, 2, func(t *rapid.T) {

@@ -35,9 +35,8 @@ func purging(t *testing.T) (conn driver.Conn, askAll func(when string, wanted ma
 	refreshed(t, rollup.New(conn, quiet, 0))
 	engines := map[string]*olap.Engine{}
 	for name, options := range map[string]plan.Options{"small": {}, "large": asLarge} {
-		engines[name] = olap.NewEngine(conn, []byte("secret"))
+		engines[name] = engineWith(conn, options)
 		engines[name].CacheAnswers(1 << 20)
-		engines[name].Use(options)
 	}
 	q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"}, Range: january, Limit: 5}
 	return conn, func(when string, wanted map[string]float64) {

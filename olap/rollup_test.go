@@ -38,9 +38,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
-	caching, inline := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
-	caching.Use(asLarge)
-	inline.Use(inlineDelta)
+	caching, inline := engineWith(conn, asLarge), engineWith(conn, inlineDelta)
 	caching.Margin(0)
 	refresher := rollup.New(conn, quiet, 0)
 	checkProperty(t, 4, func(t *rapid.T) {

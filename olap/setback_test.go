@@ -8,6 +8,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
 )
 
@@ -26,8 +27,7 @@ func TestRowsOfBeforeTheClockWasSetBack(t *testing.T) {
 func rowsOfBeforeTheClockWasSetBack(t *testing.T, restored bool) {
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
-	small, large := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
-	large.Use(asLarge)
+	small, large := engineWith(conn, plan.Options{}), engineWith(conn, asLarge)
 	refresher := rollup.New(conn, quiet, 0)
 	for day := range 5 {
 		olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(day, 1+day, "FAILED")}})
@@ -86,8 +86,7 @@ func TestRowsOfAfterTheClockWasSetBack(t *testing.T) {
 		}
 	}
 	engine := func() *olap.Engine {
-		e := olap.NewEngine(conn, []byte("secret"))
-		e.Use(asLarge)
+		e := engineWith(conn, asLarge)
 		e.CacheAnswers(1 << 20)
 		return e
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 )
@@ -53,8 +52,7 @@ func TestClockSetBackDuringAClaimIsNotForgotten(t *testing.T) {
 	refreshed(t, refresher)
 	setClock(time.Minute)
 	refreshed(t, refresher)
-	engine := olap.NewEngine(held, []byte("secret"))
-	engine.Use(asLarge)
+	engine := engineWith(held, asLarge)
 	if got := ask(t, engine, "acme", totals).Rows[0][0]; got != float64(runs) {
 		t.Errorf("%v runs, want %d", got, runs)
 	}

@@ -25,8 +25,7 @@ var earlierName, laterName = olaptest.SharingNames[0], olaptest.SharingNames[1]
 func strategies(conn driver.Conn) map[string]*olap.Engine {
 	engines := map[string]*olap.Engine{}
 	for name, options := range map[string]plan.Options{"rows": {}, "cached": asLarge, "inline": inlineDelta} {
-		engines[name] = olap.NewEngine(conn, []byte("secret"))
-		engines[name].Use(options)
+		engines[name] = engineWith(conn, options)
 		engines[name].CacheNoSizes()
 	}
 	return engines

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 )
 
 // Pairs count by the state of the newest version of their run, in whatever order its versions were copied, inside the
@@ -15,8 +16,8 @@ import (
 func TestPairsCountTheNewestVersionOfTheirRun(t *testing.T) {
 	t.Parallel()
 	store := olaptest.OpenStore(t)
-	engine, large := olap.NewEngine(store.Conn(), []byte("secret")), olap.NewEngine(store.Conn(), []byte("secret"))
-	large.Use(asLarge) // which joins all versions
+	// The large one joins all versions.
+	engine, large := engineWith(store.Conn(), plan.Options{}), engineWith(store.Conn(), asLarge)
 	if err := store.Conn().Exec(t.Context(), "SYSTEM STOP MERGES runs"); err != nil {
 		t.Fatal(err)
 	}

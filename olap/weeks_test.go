@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 )
@@ -19,8 +18,7 @@ import (
 func TestRangesOfWholeWeeks(t *testing.T) {
 	t.Parallel()
 	store := olaptest.OpenStore(t)
-	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	engine.Use(asLarge)
+	engine := engineWith(store.Conn(), asLarge)
 
 	var rollupRuns, changes olaptest.Records
 	statuses := []string{"COMPLETED", "FAILED", "RUNNING"}

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 )
@@ -23,8 +22,7 @@ func TestARunThatMovedOutOfTheJoinWindow(t *testing.T) {
 	run.CreatedAt, run.UpdatedAt, run.Status = run.CreatedAt.AddDate(-1, 0, 0), run.UpdatedAt.Add(time.Hour), "COMPLETED"
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run}})
 	refreshed(t, rollup.New(conn, quiet, 0)) // finds that it moved
-	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.Use(asLarge)
+	engine := engineWith(conn, asLarge)
 	got := ask(t, engine, "acme", olaptest.Query{Model: "agent_user_activity", Limit: 100,
 		Metrics: []string{"completed_attributed_run_count", "active_attributed_run_count"},
 		Range:   olaptest.Range{Start: "2026-01-05", End: "2026-01-15", Timezone: "UTC"}})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
 )
 
@@ -19,8 +20,7 @@ import (
 func TestRangesOfEveryYear(t *testing.T) {
 	t.Parallel()
 	store := olaptest.OpenStore(t)
-	small, large := olap.NewEngine(store.Conn(), []byte("secret")), olap.NewEngine(store.Conn(), []byte("secret"))
-	large.Use(asLarge)
+	small, large := engineWith(store.Conn(), plan.Options{}), engineWith(store.Conn(), asLarge)
 	random := rand.New(rand.NewPCG(1, 9999))
 
 	var records olaptest.Records
