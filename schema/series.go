@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"regexp"
 	"strconv"
@@ -60,41 +61,47 @@ func (s Series) open(ctx context.Context, db *sql.DB) (*migrate.Migrate, error) 
 	return m, nil
 }
 
+// each calls a function with every migration and its number, in their order.
+func (s Series) each(do func(number int, migration string) error) error {
+	files, err := s.source()
+	if err != nil {
+		return err
+	}
+	version, err := files.First()
+	for ; err == nil; version, err = files.Next(version) {
+		file, _, err := files.ReadUp(version)
+		if err != nil {
+			return fmt.Errorf("schema: read migration %d: %w", version, err)
+		}
+		text, err := io.ReadAll(file)
+		file.Close()
+		if err == nil {
+			err = do(int(version), string(text))
+		}
+		if err != nil {
+			return fmt.Errorf("schema: read migration %d: %w", version, err)
+		}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("schema: read migrations: %w", err)
+	}
+	return nil
+}
+
 // floors has for each migration the newest migration that a binary must know to work with a store that has this one
 // and all before it.
 func (s Series) floors() (map[int]int, error) {
-	files, err := s.source()
-	if err != nil {
-		return nil, err
-	}
-	floors, floor := make(map[int]int), 0
-	version, err := files.First()
-	for ; err == nil; version, err = files.Next(version) {
-		oldest, failed := s.worksWith(files, version)
-		if failed != nil {
-			return nil, failed
+	floors, floor := map[int]int{}, 0
+	err := s.each(func(number int, migration string) (err error) {
+		oldest := number
+		if found := worksWith.FindStringSubmatch(migration); found != nil {
+			oldest, err = strconv.Atoi(found[1])
 		}
 		floor = max(floor, oldest)
-		floors[int(version)] = floor
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("schema: read migrations: %w", err)
-	}
-	return floors, nil
-}
-
-func (s Series) worksWith(files source.Driver, version uint) (int, error) {
-	file, _, err := files.ReadUp(version)
-	if err != nil {
-		return 0, fmt.Errorf("schema: read migration %d: %w", version, err)
-	}
-	defer file.Close()
-	var start [256]byte
-	n, _ := file.Read(start[:])
-	if found := worksWith.FindSubmatch(start[:n]); found != nil {
-		return strconv.Atoi(string(found[1]))
-	}
-	return int(version), nil
+		floors[number] = floor
+		return err
+	})
+	return floors, err
 }
 
 // latest is the newest migration of the series; 0 for none.

@@ -1,10 +1,6 @@
 package schema
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"regexp"
 	"strings"
 )
@@ -34,22 +30,8 @@ var (
 // Shapes returns the shapes of the tables and views that the migrations of this binary make, in their order. A table
 // that a migration changes is as its CREATE statement says: no migration changes an engine or a key.
 func Shapes() (shapes []Shape, err error) {
-	files, err := Own.source()
-	if err != nil {
-		return nil, err
-	}
-	version, err := files.First()
-	for ; err == nil; version, err = files.Next(version) {
-		file, _, err := files.ReadUp(version)
-		if err != nil {
-			return nil, fmt.Errorf("schema: read migration %d: %w", version, err)
-		}
-		text, err := io.ReadAll(file)
-		file.Close()
-		if err != nil {
-			return nil, fmt.Errorf("schema: read migration %d: %w", version, err)
-		}
-		for statement := range strings.SplitSeq(string(text), ";\n") {
+	err = Own.each(func(_ int, migration string) error {
+		for statement := range strings.SplitSeq(migration, ";\n") {
 			if made := createTable.FindStringSubmatch(statement); made != nil {
 				shape := Shape{Name: made[1], Engine: made[2], Key: made[3], TTL: strings.Contains(statement, "\nTTL "),
 					Columns: Columns(made[0]), Settings: kept.FindAllString(statement, -1)}
@@ -66,9 +48,7 @@ func Shapes() (shapes []Shape, err error) {
 				alter(shapes, statement)
 			}
 		}
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("schema: read migrations: %w", err)
-	}
-	return shapes, nil
+		return nil
+	})
+	return shapes, err
 }
