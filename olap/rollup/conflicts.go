@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -112,26 +111,14 @@ func (c *claim) reverse(ctx context.Context, from, until time.Time) error {
 func (c *claim) note(
 	ctx context.Context, kind, columns string, selected sql.Select, from, until time.Time,
 ) error {
-	noted := sql.Select{
-		Columns: []string{"organization_id", "'" + kind + "'", columns}, From: sql.Query(selected), Where: []string{c.fence},
-	}
-	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableConflicts+
-		" (organization_id, kind, id, clock, superseded)\n"+noted.String(), span(from, until)...)
-	if err != nil {
-		return fmt.Errorf("rollup: note conflicts: %w", err)
-	}
-	return nil
+	noted := sql.Select{Columns: []string{"organization_id", "'" + kind + "'", columns}, From: sql.Query(selected)}
+	return c.add(inserting(ctx, nil), schema.TableConflicts,
+		[]string{"organization_id", "kind", "id", "clock", "superseded"}, noted, span(from, until)...)
 }
 
 // supersede stores the marks of runs that moved.
 func (c *claim) supersede(ctx context.Context, selected sql.Select, from, until time.Time) error {
-	ctx = inserting(ctx, clickhouse.Settings{"max_partitions_per_insert_block": 0})
 	columns := []string{"organization_id", "created_at", "run_id", "state"}
-	marks := sql.Select{Columns: columns, From: sql.Query(selected), Where: []string{c.fence}}
-	err := c.conn.Exec(ctx, "INSERT INTO "+schema.TableRuns+" ("+strings.Join(columns, ", ")+")\n"+marks.String(),
-		span(from, until)...)
-	if err != nil {
-		return fmt.Errorf("rollup: mark superseded runs: %w", err)
-	}
-	return nil
+	return c.add(inserting(ctx, clickhouse.Settings{"max_partitions_per_insert_block": 0}), schema.TableRuns, columns,
+		sql.Select{Columns: columns, From: sql.Query(selected)}, span(from, until)...)
 }

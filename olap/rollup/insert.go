@@ -27,7 +27,7 @@ func (c *claim) insert(ctx context.Context, t *schema.RollupTable, from, until t
 	}
 	for _, partition := range partitions {
 		if err := c.insertPartition(ctx, t, from, until, partition); err != nil {
-			return fmt.Errorf("rollup: write to %s: %w", t.Table, err)
+			return err
 		}
 	}
 	return nil
@@ -39,7 +39,9 @@ func (c *claim) partitionsOf(ctx context.Context, t *schema.RollupTable, from, u
 		Columns: []string{"arraySort(groupUniqArray(toString(" + t.Partition() + ")))"}, From: refreshed(t.Source),
 		Where: []string{within(t.Source)},
 	}
-	err = c.conn.QueryRow(ctx, listed.String(), span(from, until)...).Scan(&found)
+	if err = c.conn.QueryRow(ctx, listed.String(), span(from, until)...).Scan(&found); err != nil {
+		err = fmt.Errorf("rollup: list what is refreshed of %s: %w", t.Table, err)
+	}
 	return found, err
 }
 
@@ -61,17 +63,24 @@ func (c *claim) insertPartition(ctx context.Context, t *schema.RollupTable, from
 	_, _, names := t.Lists(n)
 	changed := t.Changed(reading, n)
 	changed.Having = "was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record OR old_first != stored_first"
-	signed := t.Signed(changed, n, t.RecordKey()...)
-	signed.Where = []string{c.fence} // without the claim it writes nothing
-	insert := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") +
-		", first_stored_at, sign)\n" + signed.String()
 	ctx = inserting(ctx, clickhouse.Settings{
 		// One block, of 2^32 rows at most, which is ClickHouse's own limit: the rows that subtract a record's old values
 		// and those that add the new ones are in one part.
 		"min_insert_block_size_rows": 1 << 32, "max_insert_block_size": 1 << 32, "min_insert_block_size_bytes": 0,
 		"max_insert_threads": 1, "max_partitions_per_insert_block": 0,
 	})
-	return c.conn.Exec(ctx, insert, span(from, until)...)
+	return c.add(ctx, t.Table, slices.Concat(t.RecordKey(), names, []string{"first_stored_at", "sign"}),
+		t.Signed(changed, n, t.RecordKey()...), span(from, until)...)
+}
+
+// add writes what a query selects to columns of a table. Without the claim it writes nothing.
+func (c *claim) add(ctx context.Context, table string, columns []string, rows sql.Select, args ...any) error {
+	rows.Where = append(slices.Clone(rows.Where), c.fence)
+	insert := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ")\n" + rows.String()
+	if err := c.conn.Exec(ctx, insert, args...); err != nil {
+		return fmt.Errorf("rollup: write to %s: %w", table, err)
+	}
+	return nil
 }
 
 // inserting is a context for an insert that derives rows. Its token is new each time, so that ClickHouse takes no

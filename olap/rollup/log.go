@@ -74,12 +74,12 @@ func (c *claim) writeDamage(
 	entries := sql.Select{
 		Columns: []string{"'" + schema.LogDamage + "'", "organization", "if(organization = '', '', {source:String})",
 			fmt.Sprintf("({number:UInt64}, %d, now64(3, 'UTC'))", value)},
-		From: sql.Query(organizations), Where: []string{c.fence},
+		From: sql.Query(organizations),
 	}
-	err := c.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)\n"+
-		entries.String(), append(args, clickhouse.Named("source", source), clickhouse.Named("number", c.number))...)
+	err := c.add(entering(ctx), schema.TableRollupLog, []string{"kind", "organization_id", "source", "latest"}, entries,
+		append(args, clickhouse.Named("source", source), clickhouse.Named("number", c.number))...)
 	if err != nil {
-		return fmt.Errorf("rollup: write damage %d: %w", c.number, err)
+		return err
 	}
 	return c.check(ctx)
 }

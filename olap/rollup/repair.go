@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
@@ -161,15 +160,13 @@ func (r *repair) rewrite(ctx context.Context, under *claim, s section) error {
 	}
 	ofSource, _, names := s.table.Lists(len(s.table.Columns))
 	key := s.table.RecordKey()
-	err = r.refresher.conn.Exec(inserting(ctx, nil), "INSERT INTO "+s.table.Table+
-		" ("+strings.Join(slices.Concat(key, names), ", ")+", first_stored_at, sign)"+
-		"\n"+sql.Select{
-		Columns: slices.Concat(key, ofSource, []string{"first_stored_at", "1"}),
-		From:    refreshed(s.table.Source).Final(true),
-		Where:   []string{s.where(), s.table.Counts(refreshed), under.fence},
-	}.String(), s.args()...)
+	err = under.add(inserting(ctx, nil), s.table.Table, slices.Concat(key, names, []string{"first_stored_at", "sign"}),
+		sql.Select{
+			Columns: slices.Concat(key, ofSource, []string{"first_stored_at", "1"}),
+			From:    refreshed(s.table.Source).Final(true), Where: []string{s.where(), s.table.Counts(refreshed)},
+		}, s.args()...)
 	if err != nil {
-		return fmt.Errorf("rollup: write %s again: %w", s.table.Table, err)
+		return err
 	}
 	return under.check(ctx)
 }
