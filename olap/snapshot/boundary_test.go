@@ -107,7 +107,7 @@ func awaited(t *testing.T, conn driver.Conn, v *snapshot.View, inFlight func() c
 func TestConfirm(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		before    func(*testing.T, driver.Conn) // the reading
+		stored    bool                          // a row, before the reading
 		after     func(*testing.T, driver.Conn) // Idle
 		inFlight  bool                          // an insert, when the reading is made, which ends after Idle
 		setBack   time.Duration                 // the store's clock, after the reading
@@ -115,30 +115,26 @@ func TestConfirm(t *testing.T) {
 	}{
 		{name: "nothing was ever stored", confirmed: true},
 		{name: "the first row", after: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }},
-		{name: "no other row", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }, confirmed: true},
-		{name: "another row", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
-			after: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }},
-		{name: "of others", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
-			after: func(t *testing.T, conn driver.Conn) { store(t, conn, "others") }, confirmed: true},
-		{name: "an insert failed", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
-			after: func(t *testing.T, conn driver.Conn) {
-				if conn.Exec(t.Context(), "INSERT INTO runs (organization_id) SELECT toString(throwIf(1))") == nil {
-					t.Fatal("it did not fail")
-				}
-			}},
-		{name: "in flight", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }, inFlight: true},
-		{name: "clock set back", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
-			setBack: 1500 * time.Millisecond},
-		{name: "clock set back a little", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
-			setBack: 500 * time.Millisecond, confirmed: true},
+		{name: "no other row", stored: true, confirmed: true},
+		{name: "another row", stored: true, after: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }},
+		{name: "of others", stored: true, after: func(t *testing.T, conn driver.Conn) { store(t, conn, "others") },
+			confirmed: true},
+		{name: "an insert failed", stored: true, after: func(t *testing.T, conn driver.Conn) {
+			if conn.Exec(t.Context(), "INSERT INTO runs (organization_id) SELECT toString(throwIf(1))") == nil {
+				t.Fatal("it did not fail")
+			}
+		}},
+		{name: "in flight", stored: true, inFlight: true},
+		{name: "clock set back", stored: true, setBack: 1500 * time.Millisecond},
+		{name: "clock set back a little", stored: true, setBack: 500 * time.Millisecond, confirmed: true},
 	} {
 		for _, way := range []string{"derived", "fresh", "own clock"} {
 			t.Run(c.name+", "+way, func(t *testing.T) {
 				conn := olaptest.OpenStore(t).Conn()
 				v := snapshot.NewView(conn)
 				v.SetMargin(0)
-				if c.before != nil {
-					c.before(t, conn)
+				if c.stored {
+					store(t, conn, "acme")
 				}
 				var ended chan error
 				if c.inFlight {
