@@ -83,8 +83,9 @@ func (c *claim) add(ctx context.Context, table string, columns []string, rows sq
 	return nil
 }
 
-// inserting is a context for an insert that derives rows. Its token is new each time, so that ClickHouse takes no
-// insert for the repeat of another: the same rows may have to be written again after a record changed there and back.
+// inserting is a context for an insert that derives rows, or adds entries to the log. Its token is new each time, so
+// that ClickHouse takes no insert for the repeat of another: the same rows may have to be written again after a record
+// changed there and back. The name of the statement says that it stores no records, and takeClaim waits for it.
 func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 	settings := clickhouse.Settings{
 		"async_insert": 0, "insert_deduplication_token": rand.Text(),

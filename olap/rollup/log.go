@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,17 +29,9 @@ func inLog(condition string, args ...any) string {
 	})
 }
 
-// entering is a context for a statement that adds entries. Its token is new each time, so that ClickHouse takes no
-// entry for the repeat of another. The name of the statement says that it changes no records, and lets take wait for
-// those of others.
-func entering(ctx context.Context) context.Context {
-	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()),
-		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))
-}
-
 // write adds an entry if a condition holds in the store while the statement runs.
 func write(ctx context.Context, conn driver.Conn, kind string, number uint64, value int64, condition string) error {
-	err := conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, latest)"+
+	err := conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableRollupLog+" (kind, latest)"+
 		" SELECT {kind:String}, ({number:UInt64}, {value:Int64}, now64(3, 'UTC')) WHERE "+condition,
 		clickhouse.Named("kind", kind), clickhouse.Named("number", number), clickhouse.Named("value", value))
 	if err != nil {
@@ -76,7 +67,8 @@ func (c *claim) writeDamage(
 			fmt.Sprintf("({number:UInt64}, %d, now64(3, 'UTC'))", value)},
 		From: sql.Query(organizations),
 	}
-	err := c.add(entering(ctx), schema.TableRollupLog, []string{"kind", "organization_id", "source", "latest"}, entries,
+	columns := []string{"kind", "organization_id", "source", "latest"}
+	err := c.add(inserting(ctx, nil), schema.TableRollupLog, columns, entries,
 		append(args, clickhouse.Named("source", source), clickhouse.Named("number", c.number))...)
 	if err != nil {
 		return err
