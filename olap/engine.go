@@ -121,7 +121,7 @@ func (e *Engine) Run(ctx context.Context, request Request) (*Result, error) {
 		return nil, err
 	}
 	shared, err := e.flights.Do(ctx, r.page(), func(ctx context.Context) (*Result, error) {
-		if e.answers == nil {
+		if e.answers == nil || e.answers.off.Load() {
 			return e.answer(ctx, r, false)
 		}
 		return e.reuse(ctx, r)
