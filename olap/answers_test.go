@@ -126,9 +126,7 @@ func TestChangesAreInCachedAnswers(t *testing.T) {
 			t.Errorf("after %s: not cached", change.name)
 		}
 	}
-	if err := conn.Exec(ctx, "DROP TABLE count_inserted_agents"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, conn, "DROP TABLE count_inserted_agents")
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	go engine.Follow(following)

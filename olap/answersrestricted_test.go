@@ -12,11 +12,9 @@ import (
 // first page that is asked again is as of then, whether others follow it or not.
 func TestAsOfDoesNotTellWhatAKeyMayNotSee(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	if err := conn.Exec(t.Context(), "INSERT INTO runs (organization_id, run_id, created_at, agent_id, status, "+
+	execute(t, conn, "INSERT INTO runs (organization_id, run_id, created_at, agent_id, status, "+
 		"initiator_identifier, updated_at) SELECT 'acme', generateUUIDv4(number), toDateTime64('2026-01-01', 3) + number * "+
-		"86400, generateUUIDv4(), 'COMPLETED', 'ada@x.example', now64(3) FROM numbers(10)"); err != nil {
-		t.Fatal(err)
-	}
+		"86400, generateUUIDv4(), 'COMPLETED', 'ada@x.example', now64(3) FROM numbers(10)")
 	e := cachingEngine(conn)
 	restriction, err := schema.NewRestriction(schema.Restriction{Domains: []string{"x.example"}})
 	if err != nil {

@@ -1,7 +1,6 @@
 package olap_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/runlens/runlens/olap/olaptest"
@@ -11,7 +10,6 @@ import (
 // During a refresh batch the delta cannot be read into the cache. Queries do not wait for the end of the batch.
 func TestQueriesDuringBatches(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	engine := engineWith(conn, asLarge)
@@ -19,10 +17,8 @@ func TestQueriesDuringBatches(t *testing.T) {
 	refreshed(t, rollup.New(conn, quiet, 0))
 	begin := func(kind string) {
 		t.Helper()
-		if err := conn.Exec(ctx, "INSERT INTO rollup_log (kind, latest) SELECT $1, (tupleElement(latest, 1) + 1, "+
-			"tupleElement(latest, 2), now64(3, 'UTC')) FROM rollup_log FINAL WHERE kind = 'commit'", kind); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, conn, "INSERT INTO rollup_log (kind, latest) SELECT $1, (tupleElement(latest, 1) + 1, "+
+			"tupleElement(latest, 2), now64(3, 'UTC')) FROM rollup_log FINAL WHERE kind = 'commit'", kind)
 	}
 	expect := func(when string, want float64, cached int) {
 		t.Helper()

@@ -166,13 +166,10 @@ func TestTheOwnClockIsNotBeforeTheRows(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	ahead := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
-	err := store.Conn().Exec(context.Background(), `INSERT INTO runs
+	execute(t, store.Conn(), `INSERT INTO runs
 			(organization_id, run_id, created_at, agent_id, kind, status, updated_at, first_stored_at)
 		SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), 'agent', 'FAILED',
 			now64(3), fromUnixTimestamp64Milli(toInt64(?) - number * 1000, 'UTC') FROM numbers(3)`, ahead.UnixMilli())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, q := range []olaptest.Query{totals, by(totals, "day"), by(totals, "user_type")} {
 		got := ask(t, engine, "acme", q)
 		asOf, err := time.Parse(time.RFC3339, got.AsOf)

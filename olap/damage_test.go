@@ -55,9 +55,7 @@ func TestDamageHealsItself(t *testing.T) {
 		if n := count("acme"); n != runs {
 			t.Fatalf("%v runs before the damage", n)
 		}
-		if err := store.Exec(t.Context(), damage); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, store, damage)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {

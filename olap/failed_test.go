@@ -44,9 +44,7 @@ func TestRowsOfFailedInserts(t *testing.T) {
 	asked(13)
 	// The view fails that counts what was stored.
 	const never = "ALTER TABLE insert_counters ADD CONSTRAINT never CHECK source != 'runs'"
-	if err := conn.Exec(ctx, never); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, conn, never)
 	err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, kind, status, updated_at)
 		SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-20 12:00:00', 3, 'UTC'), generateUUIDv4(), 'agent', 'FAILED',
 			now64(3) FROM numbers(6)`)
@@ -54,8 +52,6 @@ func TestRowsOfFailedInserts(t *testing.T) {
 		t.Fatal("the insert did not fail")
 	}
 	asked(19)
-	if err := conn.Exec(ctx, "ALTER TABLE insert_counters DROP CONSTRAINT never"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, conn, "ALTER TABLE insert_counters DROP CONSTRAINT never")
 	asked(19)
 }

@@ -19,14 +19,11 @@ func TestTextsThatAreLost(t *testing.T) {
 		startedBy(3, "bob@example.org", "Bob"),
 	}})
 	refreshed(t, rollup.New(conn, quiet, 0))
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"user_identifier"},
-		Range: january}
+	q := by(totals, "user_identifier")
 	want := [][]any{{"ada@example.com", "Ada", 1.}, {"bob@example.org", "Bob", 2.}}
 	for _, lost := range []bool{false, true} {
 		if lost {
-			if err := conn.Exec(t.Context(), "TRUNCATE TABLE initiator_keys"); err != nil {
-				t.Fatal(err)
-			}
+			execute(t, conn, "TRUNCATE TABLE initiator_keys")
 		}
 		for name, engine := range trusting(conn) {
 			got, by, err := answered(engine, acme, q.Body())

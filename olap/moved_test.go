@@ -91,7 +91,6 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 // parts are merged and after it.
 func TestCopiesOfOneMillisecondHaveOneWinner(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	const copies = `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, ` +
 		`activity_type, run_initiation_type, source, occurred_at, first_stored_at)
@@ -101,17 +100,13 @@ func TestCopiesOfOneMillisecondHaveOneWinner(t *testing.T) {
 		`toDateTime64('2026-01-05 10:00:00', 3, 'UTC') + number %% 5 * %[1]d * 86400,
 			toDateTime64('2026-02-01 00:00:00', 3, 'UTC') FROM numbers(200)`
 	for _, n := range []int{2, 0, 1} {
-		if err := conn.Exec(ctx, fmt.Sprintf(copies, n)); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, conn, fmt.Sprintf(copies, n))
 	}
 	refreshed(t, rollup.New(conn, quiet, 0))
 	var answers []string
 	for merged := range 2 {
 		if merged == 1 {
-			if err := conn.Exec(ctx, "OPTIMIZE TABLE attributions FINAL"); err != nil {
-				t.Fatal(err)
-			}
+			execute(t, conn, "OPTIMIZE TABLE attributions FINAL")
 		}
 		for _, e := range trusting(conn) {
 			answer := ""
@@ -243,10 +238,8 @@ func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
 	// As an earlier version left it: of a record only the clock is there that does not count.
 	store(at(5, 0, ada))
 	store(at(5, 1, ada))
-	if err := conn.Exec(ctx, "ALTER TABLE attributions DELETE WHERE occurred_at = '2026-01-05 12:00:00' AND"+
-		" attribution_id = '"+olaptest.ShortID(5).String()+"' SETTINGS mutations_sync = 2"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, conn, "ALTER TABLE attributions DELETE WHERE occurred_at = '2026-01-05 12:00:00' AND"+
+		" attribution_id = '"+olaptest.ShortID(5).String()+"' SETTINGS mutations_sync = 2")
 	want := rollup.Difference{Table: "conflicting_records", Organization: "acme", Records: 1}
 	if differences, err := rollup.Check(ctx, conn); err != nil || !slices.Contains(differences, want) {
 		t.Errorf("a record that does not count: %+v, %v", differences, err)

@@ -22,8 +22,7 @@ func TestNamesBetweenEveryTwoStatements(t *testing.T) {
 			Name: name, UpdatedAt: time.Date(2026, 1, 1, versions, 0, 0, 0, time.UTC)}}})
 		return name
 	}
-	byAgent := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"agent_id"},
-		Range: january, Limit: 10}
+	byAgent := by(totals, "agent_id")
 	rename()
 	for number, sent := 1, 1; number <= sent; number++ {
 		run := runOn(number, 1, "FAILED")

@@ -89,14 +89,18 @@ func checkProperty(t *testing.T, n int, property func(*rapid.T)) {
 	})
 }
 
+func execute(t olaptest.Failer, conn driver.Conn, statement string, args ...any) {
+	t.Helper()
+	if err := conn.Exec(context.Background(), statement, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // merge merges the parts of records and of the rollup, but for partitions that have one merged part.
 func merge(t olaptest.Failer, conn driver.Conn) {
 	t.Helper()
 	for _, table := range []string{"runs", "attributions", "rollup_runs", "rollup_attributions"} {
-		sql := "OPTIMIZE TABLE " + table + " FINAL SETTINGS optimize_skip_merged_partitions = 1"
-		if err := conn.Exec(context.Background(), sql); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, conn, "OPTIMIZE TABLE "+table+" FINAL SETTINGS optimize_skip_merged_partitions = 1")
 	}
 }
 

@@ -1,7 +1,6 @@
 package olap_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +19,6 @@ import (
 // Sums come from the projections, and the statement of one organization reads no granule of another but at the borders.
 func TestSumsUseTheProjections(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	for _, organization := range []string{"abel", "acme", "zoe"} {
@@ -34,9 +32,7 @@ func TestSumsUseTheProjections(t *testing.T) {
 				`toUUID('00000000-0000-0000-0000-000000000001'), 'ada@example.com', 'interacted', 'human', 'web',
 					toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 40 * number FROM numbers(50000)`,
 		} {
-			if err := conn.Exec(ctx, insert); err != nil {
-				t.Fatal(err)
-			}
+			execute(t, conn, insert)
 		}
 	}
 	refreshed(t, rollup.New(conn, quiet, 0))
@@ -84,26 +80,19 @@ func TestSumsUseTheProjections(t *testing.T) {
 // what did not change, or another organization.
 func TestDeltaUsesTheSortingKeys(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	for _, organization := range []string{"abel", "acme", "zoe"} {
-		if err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
+		execute(t, conn, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
 			SELECT '`+organization+`', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + `+
-			`40 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(50000)`); err != nil {
-			t.Fatal(err)
-		}
+			`40 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(50000)`)
 	}
 	refreshed(t, rollup.New(conn, quiet, 0))
 	before := time.Now()
-	if err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, status, updated_at)
+	execute(t, conn, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, status, updated_at)
 		SELECT 'acme', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 40 * number, `+
-		`toUUID('00000000-0000-0000-0000-000000000001'), 'COMPLETED', now64(3) + 1 FROM numbers(1000, 5)`); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Exec(ctx, "OPTIMIZE TABLE runs FINAL"); err != nil {
-		t.Fatal(err)
-	}
+		`toUUID('00000000-0000-0000-0000-000000000001'), 'COMPLETED', now64(3) + 1 FROM numbers(1000, 5)`)
+	execute(t, conn, "OPTIMIZE TABLE runs FINAL")
 	statement := statementOf(t, `{"model":"agent_runs","metrics":["run_count"],"range":RANGE}`, before)
 	plan, read := explain(t, conn, statement)
 	// Three of the sums; one of the five changed rows, which lie in one granule of 256; one or two of their rollup rows.
@@ -115,16 +104,12 @@ func TestDeltaUsesTheSortingKeys(t *testing.T) {
 // What is asked of one person is read from the projection that was made for it.
 func TestCompiledStatementsUseTheProjectionByPerson(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
-	err := conn.Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, `+
+	execute(t, conn, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, `+
 		`activity_type, run_initiation_type, source, occurred_at)
 		SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), concat('user', toString(number % 100), `+
 		`'@example.com'), 'interacted', 'human', 'web',
 			toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number FROM numbers(30000)`)
-	if err != nil {
-		t.Fatal(err)
-	}
 	q, err := query.Parse([]byte(`{"model":"agent_user_activity","metrics":["attributed_run_count"],` +
 		`"filters":[{"member":"user_identifier","op":"eq","value":"user7@example.com"}],"range":{"start":"2026-01-01",` +
 		`"end":"2026-01-31","timezone":"UTC"}}`))

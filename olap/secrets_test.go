@@ -19,9 +19,7 @@ func keepSecret(t *testing.T, conn driver.Conn, name, value string, age time.Dur
 	t.Helper()
 	statement := fmt.Sprintf("INSERT INTO secrets (name, value, created_at) SELECT $1, $2, now64(9) - "+
 		"toIntervalSecond(%d)", int(age.Seconds()))
-	if err := conn.Exec(context.Background(), statement, name, value); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, conn, statement, name, value)
 }
 
 // Which secret signs, which others are accepted.

@@ -40,14 +40,10 @@ func rowsOfBeforeTheClockWasSetBack(t *testing.T, restored bool) {
 		SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-01 12:00:00', 3, 'UTC') + toIntervalDay(number),
 			generateUUIDv4(), 'agent', 'FAILED', now64(3), fromUnixTimestamp64Milli(toInt64(?), 'UTC') FROM numbers(31)`,
 		"INSERT INTO insert_counters SELECT 'runs', 'acme', 0, fromUnixTimestamp64Milli(toInt64(?), 'UTC')"} {
-		if err := conn.Exec(ctx, sql, ahead); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, conn, sql, ahead)
 	}
 	if restored { // records come without what is derived of them
-		if err := conn.Exec(ctx, "TRUNCATE TABLE insert_counters"); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, conn, "TRUNCATE TABLE insert_counters")
 		if err := rollup.Count(ctx, conn); err != nil {
 			t.Fatal(err)
 		}
@@ -71,19 +67,16 @@ func rowsOfBeforeTheClockWasSetBack(t *testing.T, restored bool) {
 // refresher has moved its watermark back.
 func TestRowsOfAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	store := olaptest.OpenStore(t).Conn()
 	conn := olaptest.Hold(store)
 	runs := 0.0
 	stored := func(back time.Duration) {
 		t.Helper()
 		runs++
-		if err := store.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, kind, status, updated_at,
+		execute(t, store, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, kind, status, updated_at,
 				first_stored_at)
 			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), 'agent', 'FAILED',
-				now64(3), now64(3, 'UTC') - toIntervalMillisecond(?)`, back.Milliseconds()); err != nil {
-			t.Fatal(err)
-		}
+				now64(3), now64(3, 'UTC') - toIntervalMillisecond(?)`, back.Milliseconds())
 	}
 	engine := func() *olap.Engine {
 		e := engineWith(conn, asLarge)

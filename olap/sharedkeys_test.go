@@ -1,7 +1,6 @@
 package olap_test
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -121,11 +120,7 @@ func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
 	alone := one
 	alone.Organization = "globex"
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{one, other, alone}})
-	by := func(dimension string) olaptest.Query {
-		return olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{dimension},
-			Range: january, Limit: 10}
-	}
-	byPerson, byAgent := by("user_identifier"), by("agent_id")
+	byPerson, byAgent := by(totals, "user_identifier"), by(totals, "agent_id")
 	expect := func(when string) {
 		t.Helper()
 		for name, engine := range trusting(conn) {
@@ -172,13 +167,11 @@ func forge(t *testing.T, conn driver.Conn, run olaptest.Run, like string, bit in
 	template := run
 	template.Organization = "template"
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{template}})
-	if err := conn.Exec(context.Background(), fmt.Sprintf(
+	execute(t, conn, fmt.Sprintf(
 		"INSERT INTO runs (organization_id, run_id, created_at, state, agent, initiator, record)"+
 			" SELECT '%s', run_id, created_at, state, agent, %s, %s FROM runs FINAL"+
 			" WHERE organization_id = 'template' AND run_id = '%s'",
-		run.Organization, forged("initiator", ""), forged("record", fields), run.ID)); err != nil {
-		t.Fatal(err)
-	}
+		run.Organization, forged("initiator", ""), forged("record", fields), run.ID))
 }
 
 // Two people whose identifiers share the 80 bits of the hash that an initiator key has are two on every strategy: in

@@ -18,9 +18,7 @@ func TestPairsCountTheNewestVersionOfTheirRun(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	// The large one joins all versions.
 	engine, large := engineWith(store.Conn(), plan.Options{}), engineWith(store.Conn(), asLarge)
-	if err := store.Conn().Exec(t.Context(), "SYSTEM STOP MERGES runs"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, store.Conn(), "SYSTEM STOP MERGES runs")
 	const runs = 40
 	statuses := []string{"RUNNING", "FAILED", "COMPLETED"}
 	for first, order := range map[int][]int{0: {0, 1, 2}, runs: {2, 1, 0}} {

@@ -13,9 +13,7 @@ import (
 func TestARunThatMovedOutOfTheJoinWindow(t *testing.T) {
 	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
-	if err := conn.Exec(t.Context(), "SYSTEM STOP MERGES runs"); err != nil { // which take the old row away
-		t.Fatal(err)
-	}
+	execute(t, conn, "SYSTEM STOP MERGES runs") // which take the old row away
 	run := runOn(1, 10, "RUNNING")
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run},
 		Attributions: []olaptest.Attribution{run.By("ada@example.com")}})
