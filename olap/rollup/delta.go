@@ -37,7 +37,6 @@ const (
 type Cached struct {
 	Snapshot snapshot.Snapshot // of before the delta was read, with the rollup log
 	Delta    *Delta            // nil where it could not be read apart from a statement
-	since    time.Time         // what the delta lacks was stored after it
 	readAt   time.Time
 }
 
@@ -119,11 +118,11 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records, onlyEmpty bool) 
 		return c, nil
 	}
 	var before *Delta
-	if last, _ := d.cached.Get(of.Place()); last.Delta != nil && last.since.After(since) &&
-		now.Log.SameRollup(last.Snapshot.Log) {
-		since, before = last.since, last.Delta
+	if last, _ := d.cached.Get(of.Place()); last.Delta != nil && now.Log.SameRollup(last.Snapshot.Log) {
+		if seen := last.Snapshot.SeenUntil(); seen.After(since) { // what its rows lack was stored after it
+			since, before = seen, last.Delta
+		}
 	}
-	c.since = now.Oldest.Add(-now.Margin - time.Millisecond)
 	c.Delta, err = ReadDelta(ctx, d.conn, of, since, before, maxDelta)
 	if err == nil {
 		c.readAt = time.Now()

@@ -34,10 +34,10 @@ type Snapshot struct {
 	// none. Zero but for Parts with InFlight.
 	Oldest time.Time
 	Log    Log // zero but for Parts with RollupLog
-	// Margin is by how much the clock may have been set back unnoticed, and how long before a reading the last row of an
-	// organization was stored that is idle: ClockMargin but for tests.
-	Margin time.Duration
 
+	// margin is by how much the clock may have been set back unnoticed, and how long before a reading the last row of an
+	// organization was stored that is idle: ClockMargin but for tests.
+	margin   time.Duration
 	of       map[schema.OrganizationID]Counts // of the organizations that it was taken for
 	altering Count                            // entries that let somebody change rows, of whatever organization
 	log      Count                            // entries of the rollup log
@@ -66,7 +66,7 @@ func (s Snapshot) Same(later Snapshot, of Records) bool {
 	if before, counted := s.of[of.Organization]; counted {
 		return before.only(of.Source) == counts && s.altering == later.altering
 	}
-	return !s.Oldest.IsZero() && counts.storedUntil(s.boundary().Add(-s.Margin))
+	return !s.Oldest.IsZero() && counts.storedUntil(s.SeenUntil())
 }
 
 // SameRollup reports whether it is the Same and the rollup was not refreshed either.
@@ -80,6 +80,9 @@ func (s Snapshot) boundary() time.Time {
 	return s.Oldest.Add(-time.Millisecond).Truncate(time.Millisecond)
 }
 
+// SeenUntil is such an instant also where the clock is set back by less than the margin meanwhile.
+func (s Snapshot) SeenUntil() time.Time { return s.boundary().Add(-s.margin) }
+
 // clock is the store's clock now, as the snapshot and this server's clock give it, rather a little earlier than later.
 func (s Snapshot) clock() time.Time { return s.Now.Add(time.Since(s.at)) }
 
@@ -92,9 +95,9 @@ func (s Snapshot) Clock(organization schema.OrganizationID) time.Time {
 	return s.Now
 }
 
-// Arriving reports whether rows of an organization are arriving: the last ones were stored less than the Margin ago.
+// Arriving reports whether rows of an organization are arriving: the last ones were stored less than the margin ago.
 func (s Snapshot) Arriving(organization schema.OrganizationID) bool {
-	return s.Now.Sub(time.UnixMilli(s.of[organization].newest())) < s.Margin
+	return s.Now.Sub(time.UnixMilli(s.of[organization].newest())) < s.margin
 }
 
 // StoredUntil reports whether all records of an organization were stored until an instant, inclusive. Others are

@@ -48,7 +48,7 @@ func NewView(conn driver.Conn) *View {
 	return v
 }
 
-// SetMargin changes the Margin of snapshots, for tests.
+// SetMargin changes the margin of snapshots, for tests.
 func (v *View) SetMargin(d time.Duration) {
 	v.margin = d
 	v.active = cache.New[struct{}](maxActiveBytes, activeFor(d))
@@ -118,7 +118,7 @@ func (v *View) take(
 	ctx context.Context, parts Parts, organizations []schema.OrganizationID,
 ) (s Snapshot, err error) {
 	asked := time.Now()
-	s.Margin = v.margin
+	s.margin = v.margin
 	if parts&InFlight != 0 {
 		inserts, err := ReadInserts(ctx, v.conn)
 		if err != nil {
