@@ -11,16 +11,16 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// A mergingConn leaves rows in the rollup that cancel out, and merges them after the statement.
+// A mergingConn leaves rows in the rollup that cancel out before each comparison, and merges them after it.
 type mergingConn struct {
 	driver.Conn
 	t      *testing.T
 	merges int
 }
 
-func (c *mergingConn) around(sql string) func() {
+func (c *mergingConn) Select(ctx context.Context, to any, sql string, args ...any) error {
 	if !strings.Contains(sql, "rollup_runs") {
-		return func() {}
+		return c.Conn.Select(ctx, to, sql, args...)
 	}
 	execute(c.t, c.Conn, "SYSTEM STOP MERGES rollup_runs")
 	c.merges++
@@ -29,19 +29,8 @@ func (c *mergingConn) around(sql string) func() {
 			strings.Replace(rollupRow, "created_at", fmt.Sprintf("'2026-01-%02d 03:00:00'", 20+c.merges%10), 1)+", "+sign+
 			" FROM rollup_runs WHERE "+ofOneRun+" LIMIT 1")
 	}
-	return func() {
-		execute(c.t, c.Conn, "SYSTEM START MERGES rollup_runs", "OPTIMIZE TABLE rollup_runs FINAL")
-	}
-}
-
-func (c *mergingConn) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
-	defer c.around(sql)()
-	return c.Conn.Query(ctx, sql, args...)
-}
-
-func (c *mergingConn) QueryRow(ctx context.Context, sql string, args ...any) driver.Row {
-	defer c.around(sql)()
-	return c.Conn.QueryRow(ctx, sql, args...)
+	defer execute(c.t, c.Conn, "SYSTEM START MERGES rollup_runs", "OPTIMIZE TABLE rollup_runs FINAL")
+	return c.Conn.Select(ctx, to, sql, args...)
 }
 
 // Rows that cancel out, and their groups of zeros in projections, vanish by a merge. That is no damage.
