@@ -99,12 +99,11 @@ func SeveralAttributions(read sql.Reader, of Among) sql.Select {
 	}
 }
 
-// countingAttributions selects the clock that counts of each of SeveralAttributions: organization_id, clock and id,
-// over which the conditions are.
-func countingAttributions(read sql.Reader, stored string, conditions ...string) sql.Select {
+// CountingAttributions selects the clock that counts of each of SeveralAttributions: organization_id, clock and id.
+func CountingAttributions(read sql.Reader, stored string) sql.Select {
 	return sql.Select{
 		Columns: []string{"organization_id", "tupleElement(winner, 2) AS clock", "attribution_id AS id"},
-		From:    sql.Query(SeveralAttributions(read, Among{Stored: stored})), Where: conditions,
+		From:    sql.Query(SeveralAttributions(read, Among{Stored: stored})),
 	}
 }
 
@@ -141,19 +140,20 @@ func ReversedAttributions(read sql.Reader, stored string) sql.Select {
 		})},
 		Group: rollup.RecordKey(), Having: "sum(sign) > 0",
 	}
+	counting := CountingAttributions(read, stored)
+	counting.Where = []string{"(organization_id, clock, id) IN" + sql.In(SupersededAttributions(read, keys))}
 	return sql.Select{Columns: keys, From: sql.Query(sql.Union{
-		countingAttributions(read, stored, "(organization_id, clock, id) IN"+sql.In(SupersededAttributions(read, keys))),
+		counting,
 		{
 			Columns: keys, From: sql.Query(superseded), Where: []string{"(organization_id, clock, id) IN" + sql.In(counted)},
 		},
 	})}
 }
 
-// OfReversed is the condition that a row of TableConflicts says of a clock of ReversedAttributions that it does not
-// count, although it does.
-func OfReversed(read sql.Reader, stored string) string {
-	return sql.All(ofAttribution, "superseded", "(organization_id, clock, id) IN"+
-		sql.In(countingAttributions(read, stored)))
+// SupersededAmong is the condition that a row of TableConflicts says of one of some clocks, which a query selects by
+// organization_id, clock and id, that it does not count.
+func SupersededAmong(clocks sql.Select) string {
+	return sql.All(ofAttribution, "superseded", "(organization_id, clock, id) IN"+sql.In(clocks))
 }
 
 // WronglySuperseded selects, of the attribution records none of whose clocks counts, the one that should:
@@ -174,13 +174,6 @@ func WronglySuperseded(read sql.Reader, conditions ...string) sql.Select {
 		Having: "countIf((organization_id, occurred_at, attribution_id) NOT IN" +
 			superseded("organization_id", "clock", "id") + ") = 0",
 	}
-}
-
-// OfWronglySuperseded is the condition that a row of TableConflicts says of a clock of WronglySuperseded that it does
-// not count.
-func OfWronglySuperseded(read sql.Reader, conditions ...string) string {
-	return sql.All(ofAttribution, "superseded", "(organization_id, clock, id) IN"+
-		sql.In(WronglySuperseded(read, conditions...)))
 }
 
 // candidates are the conditions that a row of a table is of a record among some and has rows that differ, an aggregate

@@ -138,10 +138,10 @@ func person(organization schema.OrganizationID, identifier string,
 	})
 	p.delete(schema.TableConflicts, "kind = '"+schema.ConflictAttribution+"'", "(clock, id) NOT IN"+stay)
 	// A copy under another clock, with another person, counts when the one that did is gone. It is not in the rollup.
+	wrong := schema.WronglySuperseded(ofTarget, p.ofOrganization())
 	p.Steps = append(p.Steps, Step{
 		Table: schema.TableConflicts, What: WhatDeleted, change: deletes,
-		where:  sql.All(p.where(schema.OfWronglySuperseded(ofTarget, p.ofOrganization()))...),
-		damage: schema.WronglySuperseded(ofTarget, p.ofOrganization()).String(),
+		where: sql.All(p.where(schema.SupersededAmong(wrong))...), damage: wrong.String(),
 	})
 	return p
 }

@@ -156,7 +156,8 @@ func (c *Change) empty(ctx context.Context) error {
 		}
 	}
 	// Of each record one clock counts from now on, whatever was taken out of the store before.
-	if err := c.Alter(ctx, schema.TableConflicts, "DELETE", schema.OfWronglySuperseded(compared)); err != nil {
+	wrong := schema.SupersededAmong(schema.WronglySuperseded(compared))
+	if err := c.Alter(ctx, schema.TableConflicts, "DELETE", wrong); err != nil {
 		return err
 	}
 	// What was damaged is gone with the rest.

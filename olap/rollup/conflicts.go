@@ -103,8 +103,8 @@ func (c *claim) reverse(ctx context.Context, from, until time.Time) error {
 	if err := c.damage(ctx, schema.TableAttributions, false, organizations...); err != nil {
 		return err
 	}
-	return c.Alter(ctx, schema.TableConflicts, "DELETE",
-		schema.OfReversed(refreshed, withinSpan(schema.TableAttributions, from, until)))
+	counting := schema.CountingAttributions(refreshed, withinSpan(schema.TableAttributions, from, until))
+	return c.Alter(ctx, schema.TableConflicts, "DELETE", schema.SupersededAmong(counting))
 }
 
 // note writes conflicts to their table.
