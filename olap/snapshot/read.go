@@ -223,9 +223,9 @@ func (s *Snapshot) readStored(
 	ctx, end := trace.Statement(ctx, "snapshot")
 	defer func() { end(err) }()
 	names := []string{""} // the store's own
-	s.of = make(map[schema.OrganizationID]Counts, len(organizations))
+	s.of = make(map[schema.OrganizationID]counts, len(organizations))
 	for _, organization := range organizations {
-		names, s.of[organization] = append(names, string(organization)), Counts{}
+		names, s.of[organization] = append(names, string(organization)), counts{}
 	}
 	parameter := clickhouse.Named("organizations", names)
 	var rows []storedRow

@@ -38,9 +38,9 @@ type Snapshot struct {
 	// margin is by how much the clock may have been set back unnoticed, and how long before a reading the last row of an
 	// organization was stored that is idle: ClockMargin but for tests.
 	margin   time.Duration
-	of       map[schema.OrganizationID]Counts // of the organizations that it was taken for
-	altering Count                            // entries that let somebody change rows, of whatever organization
-	log      Count                            // entries of the rollup log
+	of       map[schema.OrganizationID]counts // of the organizations that it was taken for
+	altering count                            // entries that let somebody change rows, of whatever organization
+	log      count                            // entries of the rollup log
 	failed   failures
 	started  time.Time // when ClickHouse was started
 	at       time.Time // by this server's clock, when the first of it had been read
@@ -116,35 +116,35 @@ func (s Snapshot) Altered(later Snapshot) bool { return s.altering != later.alte
 
 // For is the snapshot without the counts of other organizations than one, to be kept.
 func (s Snapshot) For(organization schema.OrganizationID) Snapshot {
-	counts, counted := s.of[organization]
+	own, counted := s.of[organization]
 	if s.of = nil; counted {
-		s.of = map[schema.OrganizationID]Counts{organization: counts}
+		s.of = map[schema.OrganizationID]counts{organization: own}
 	}
 	return s
 }
 
-// Counts are an organization's rows in insert_counters.
-type Counts struct {
-	runs, attributions, agents, conflicts Count
+// counts are an organization's rows in insert_counters.
+type counts struct {
+	runs, attributions, agents, conflicts count
 }
 
-// A Count is of rows that were ever inserted. An insert counts before it is acknowledged.
-type Count struct {
+// A count is of rows that were ever inserted. An insert counts before it is acknowledged.
+type count struct {
 	rows   uint64
 	latest int64 // when the last of them were stored, in Unix milliseconds
 }
 
-func (c *Count) add(rows uint64, latest time.Time) {
+func (c *count) add(rows uint64, latest time.Time) {
 	c.rows, c.latest = c.rows+rows, max(c.latest, latest.UnixMilli())
 }
 
 // newest is when the newest record was stored, in Unix milliseconds; 0 for none.
-func (c Counts) newest() int64 { return max(c.runs.latest, c.attributions.latest) }
+func (c counts) newest() int64 { return max(c.runs.latest, c.attributions.latest) }
 
-func (c Counts) storedUntil(at time.Time) bool { return c.newest() <= at.UnixMilli() }
+func (c counts) storedUntil(at time.Time) bool { return c.newest() <= at.UnixMilli() }
 
 // only are those of a source; all of them where it is empty.
-func (c Counts) only(source string) (of Counts) {
+func (c counts) only(source string) (of counts) {
 	if source == "" {
 		return c
 	}
@@ -153,7 +153,7 @@ func (c Counts) only(source string) (of Counts) {
 }
 
 // of is the count of a source; nil for none.
-func (c *Counts) of(source string) *Count {
+func (c *counts) of(source string) *count {
 	switch source {
 	case schema.TableRuns:
 		return &c.runs
