@@ -131,7 +131,7 @@ func TestOneAddressOfTwoServers(t *testing.T) {
 		b.exec(standby, "SELECT pg_wal_replay_resume()")
 		b.until("all is stored", func() bool { return b.count(runs) == 60+10*round })
 	}
-	if !strings.Contains(log.text(), "target_session_attrs=read-write") {
+	if !strings.Contains(log.text(), "target_session_attrs=primary") {
 		t.Errorf("the log does not say that there are two servers: %s", log.text())
 	}
 }

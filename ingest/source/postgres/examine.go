@@ -169,7 +169,7 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 	}
 	switch {
 	case d.several(ctx):
-		add("source standby", finding.Warning, "name one server, or add target_session_attrs=read-write to the address",
+		add("source standby", finding.Warning, "name one server, or add target_session_attrs=primary to the address",
 			"the address stands for several servers: a pass that meets two of them begins again, and a full comparison by a "+
 				"standby fails where it would take something out of the store")
 	case !standby:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-const chooseOne = ": if it stands for several, name one, or let target_session_attrs=read-write choose the one that " +
+const chooseOne = ": if it stands for several, name one, or let target_session_attrs=primary choose the one that " +
 	"takes writes"
 
 var (
