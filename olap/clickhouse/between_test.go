@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
 // stripped sends what a proxy leaves that has a list of the parameters of ClickHouse.
@@ -52,6 +53,25 @@ func cached() func(*http.Request, http.RoundTripper) (*http.Response, error) {
 			answers[statement], err = httputil.DumpResponse(response, true)
 		}
 		return response, err
+	}
+}
+
+// An insert fails where a view does, as that which counts rows, whatever a profile or the address says of such errors.
+func TestInsertsFailWithTheirViews(t *testing.T) {
+	left, _ := twoNodes(t)
+	database := store(t, map[*node]string{left: tableA})
+	left.Do(t, "CREATE TABLE "+database+".counts (n UInt64, CONSTRAINT never CHECK n = 0) ENGINE = MergeTree ORDER BY n",
+		"CREATE MATERIALIZED VIEW "+database+".counting TO "+database+".counts AS SELECT n FROM "+database+".runs")
+	server, err := clickhouse.Open(t.Context(), clickhouse.Config{
+		URL: "http://" + clickhousetest.NodeUser + "@" + left.Addr("http") + "/" + database +
+			"?materialized_views_ignore_errors=1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if err := server.Conn().Exec(t.Context(), "INSERT INTO runs VALUES (1)"); err == nil {
+		t.Error("a row is acknowledged that was not counted")
 	}
 }
 

@@ -7,6 +7,8 @@ import "github.com/ClickHouse/clickhouse-go/v2"
 // them has statements refused, unless it has the same value.
 var pinned = clickhouse.Settings{
 	"async_insert": 0, // an acknowledged insert is stored, and one block stays one part
+	// An insert whose rows could not be counted fails, and is repeated: what is cached is valid while no count changes.
+	"materialized_views_ignore_errors": 0,
 	// What is in flight is known by the text of the insert, and a text that is longer is not listed.
 	"log_queries_cut_to_length": 100_000,
 
