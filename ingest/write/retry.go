@@ -22,6 +22,7 @@ import (
 // retryableCodes are ClickHouse's codes of conditions that pass by themselves.
 var retryableCodes = []int32{
 	159, // TIMEOUT_EXCEEDED
+	201, // QUOTA_EXCEEDED, until the quota's interval ends
 	202, // TOO_MANY_SIMULTANEOUS_QUERIES
 	209, // SOCKET_TIMEOUT
 	210, // NETWORK_ERROR
@@ -46,7 +47,8 @@ func Retryable(err error) bool {
 	}
 	// What answers in place of ClickHouse, as a gateway does while that is started again.
 	if other, ok := errors.AsType[*clickhouse.HTTPError](err); ok {
-		return other.StatusCode >= http.StatusBadGateway // 502 to 504, and those of gateways that have more
+		return other.StatusCode == http.StatusTooManyRequests ||
+			other.StatusCode >= http.StatusBadGateway // 502 to 504, and those of gateways that have more
 	}
 	// An address that reaches two nodes is wrapped in what seems to be an error of the network.
 	var lasting interface{ Permanent() bool }

@@ -220,6 +220,7 @@ func TestRetryable(t *testing.T) {
 		err  error
 		want bool
 	}{
+		{&clickhouse.Exception{Code: 201}, true}, // a quota, for a while
 		{&clickhouse.Exception{Code: 252}, true},
 		{&clickhouse.Exception{Code: 241}, true},
 		{&clickhouse.Exception{Code: 394}, true}, // canceled, as by a server that ends
@@ -230,6 +231,7 @@ func TestRetryable(t *testing.T) {
 		{io.ErrUnexpectedEOF, true},
 		{&url.Error{Op: "Post", Err: otherNode{}}, false},
 		{&clickhouse.HTTPError{StatusCode: 502, Err: errors.New("a gateway's page")}, true},
+		{&clickhouse.HTTPError{StatusCode: 429, Err: errors.New("a gateway's page")}, true},
 		{&clickhouse.HTTPError{StatusCode: 404, Err: errors.New("another server's page")}, false},
 		{&clickhouse.HTTPError{StatusCode: 503, Err: &clickhouse.Exception{Code: 60}}, false},
 		{errors.New("anything else"), false},
