@@ -123,8 +123,9 @@ func TestTheStoreOfTheNextCommands(t *testing.T) {
 // A database that isn't there is all that is said, in one line that shows no escapes: of its tables nothing is known.
 func TestInitWithoutItsDatabase(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	code, _, stderr := command(t, "", "init", "--source", "postgres://reader@"+freeAddress(t)+"/records",
-		"--mapping", filepath.Join(t.TempDir(), "mapping.sql"), "--data-dir", t.TempDir())
+	away := "postgres://reader@" + freeAddress(t) + "/records"
+	code, _, stderr := command(t, "", append([]string{"init", "--source", away, "--mapping",
+		filepath.Join(t.TempDir(), "mapping.sql")}, store(t)...)...)
 	_, says, _ := strings.Cut(stderr, "runlens: ")
 	if code != exitFailed || !strings.Contains(says, "connection refused") || strings.Contains(says, "SELECTs") ||
 		strings.Contains(says, `\`) {
