@@ -46,8 +46,8 @@ func (d diagnosed) told(check string) string {
 func TestDoctor(t *testing.T) {
 	flags := store(t)
 	d := diagnose(t, exitDone, flags...)
-	for _, check := range []string{"version", "topology", "grants", "clock", "damaged parts", "settings", "migrations",
-		"tables", "mutations", "open files", "log tables"} {
+	for _, check := range []string{"version", "topology", "grants", "clock", "damaged parts", "settings", "parameters",
+		"migrations", "tables", "mutations", "open files", "log tables"} {
 		if !strings.HasPrefix(d.told(check), "ok: ") {
 			t.Errorf("%s: %s", check, d.told(check))
 		}

@@ -67,6 +67,7 @@ var glance = []check{
 
 // rest are the checks that read more, or what a start has just made right.
 var rest = []check{
+	{"parameters", nil, Store.parameters},
 	{"migrations", nil, Store.migrations},
 	{"tables", nil, Store.tables},
 	{"mutations", []string{"mutations"}, Store.mutations},
