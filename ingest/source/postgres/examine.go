@@ -137,17 +137,17 @@ var sourceClock = finding.Clock{
 // what it has read.
 func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding, err error) {
 	role := d.role(ctx)
-	var seesAll, standby bool
+	var seesAll bool
 	var prepared int
 	var oldest float64 // seconds
 	var now time.Time
 	before := time.Now()
 	err = d.pool.QueryRow(ctx, `SELECT statement_timestamp(),
-		pg_has_role('pg_read_all_stats', 'USAGE'), pg_is_in_recovery(),
+		pg_has_role('pg_read_all_stats', 'USAGE'),
 		(SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()),
 		(SELECT coalesce(extract(epoch FROM statement_timestamp() - min(prepared)), 0)::float8
 			FROM pg_prepared_xacts WHERE database = current_database())`).
-		Scan(&now, &seesAll, &standby, &prepared, &oldest)
+		Scan(&now, &seesAll, &prepared, &oldest)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 		add("source standby", finding.Warning, "name one server, or add target_session_attrs=primary to the address",
 			"the address stands for several servers: a pass that meets two of them begins again, and a full comparison by a "+
 				"standby fails where it would take something out of the store")
-	case !standby:
+	case !activity.Standby():
 		add("source standby", finding.OK, "", "the source is a primary")
 	case activity.Behind >= farBehind:
 		add("source standby", finding.Warning, "see pg_stat_replication at its primary",

@@ -68,12 +68,11 @@ func NotConnected(err error) bool {
 
 // Describe puts the failure of a long reading into words for an operator, without what the source wrote.
 func Describe(err error) string {
+	if reached, ok := errors.AsType[serverError](err); ok {
+		return reached.Error()
+	}
 	var failure *pgconn.PgError
 	switch {
-	case errors.Is(err, ErrBehind):
-		return ErrBehind.Error()
-	case errors.Is(err, ErrOtherServer):
-		return ErrOtherServer.Error()
 	case !errors.As(err, &failure):
 		return "the log says why"
 	case failure.Code == canceled:

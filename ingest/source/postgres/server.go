@@ -7,19 +7,26 @@ import (
 	"time"
 )
 
-const chooseOne = ": if it stands for several, name one, or let target_session_attrs=primary choose the one that " +
-	"takes writes"
+// A serverError says what the address reached.
+type serverError string
 
-var (
+func (e serverError) Error() string {
+	return "the source's address reached " + string(e) + ": if it stands for several, name one, or let " +
+		"target_session_attrs=primary choose the one that takes writes"
+}
+
+const (
 	// ErrOtherServer is the error of a reading that another server answers than the one before it (OneServer).
-	ErrOtherServer = errors.New("the source's address reached another server than before" + chooseOne)
+	ErrOtherServer serverError = "another server than before"
 	// ErrBehind is the error of a reading by a standby that may lack what another server has shown (Latest).
-	ErrBehind = errors.New("the source's address reached a standby that may lack what was copied from another server" +
-		chooseOne)
+	ErrBehind serverError = "a standby that may lack what was copied from another server"
 )
 
 // IsServer reports whether a reading failed because of the server that answered: the next one may reach another.
-func IsServer(err error) bool { return errors.Is(err, ErrOtherServer) || errors.Is(err, ErrBehind) }
+func IsServer(err error) bool {
+	_, ok := errors.AsType[serverError](err)
+	return ok
+}
 
 // A server is what answered first in a context of OneServer. An address may stand for several: those that it lists,
 // those of a name or behind a pooler, and the one that takes over after an outage.
