@@ -41,7 +41,8 @@
 //     cell, which is leaving, takes out what it had. A crash leaves the rest of it, which nobody reads. Who purges an
 //     organization in the new cell waits until this has ended (cells.Told.Leaves): a copy that comes later would be
 //     there for good. Nobody who is asked to purge something does so in the old cell since 1 (cells.Pass.Rests): what
-//     was copied would stay until the command is run again.
+//     was copied would stay until the command is run again. What a server still holds in memory of questions, of the
+//     last seconds before 8, is stored in the old cell after this: it is counted there, and a purge takes it out.
 //
 // # Two commands at once
 //
