@@ -47,5 +47,6 @@ func (c engineRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		return err
 	}
 	config.Listen = c.Listen
-	return clickhouse.RunStandalone(ctx, config, io.out)
+	defer stopping(ctx, logger)()
+	return clickhouse.RunStandalone(ctx, config, io.out, func() { managed(ctx, nil, logger) })
 }

@@ -82,7 +82,7 @@ func (m *manager) has() (message string) {
 	return message
 }
 
-// A service manager hears that a server and a worker run, again and again that they still do, and that they stop.
+// A service manager hears that a service runs, again and again that it still does, and that it stops.
 func TestServiceManager(t *testing.T) {
 	flags := store(t)
 	source := "postgres://nobody@127.0.0.1:1/nothing?connect_timeout=1" // it waits for a database that is away
@@ -90,6 +90,7 @@ func TestServiceManager(t *testing.T) {
 		"server":               {"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"},
 		"server without admin": {"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"},
 		"worker":               {"worker", "--source", source, "--admin-listen", "127.0.0.1:0"},
+		"engine":               {"engine", "run"},
 	} {
 		m := manage(t, "200000")
 		p := spawn(t, append(args, flags...)...)

@@ -8,11 +8,11 @@ import (
 )
 
 // RunStandalone keeps the embedded engine of config.DataDir running until ctx is done, as any other of
-// its users would, and prints to stdout how to reach it: address, user and the file of the
-// password, never the password. HTTP's basic authentication with these two is all a client elsewhere needs, as
-// in an http:// URL; without it the port answers nothing. It prints them again when the engine had to be started again
-// and listens elsewhere. The engine outlives it while other processes use it.
-func RunStandalone(ctx context.Context, config Config, stdout io.Writer) error {
+// its users would. It calls running when the engine answers, and prints to stdout how to reach it: address, user and
+// the file of the password, never the password. HTTP's basic authentication with these two is all a client elsewhere
+// needs, as in an http:// URL; without it the port answers nothing. It prints them again when the engine had to be
+// started again and listens elsewhere. The engine outlives it while other processes use it.
+func RunStandalone(ctx context.Context, config Config, stdout io.Writer, running func()) error {
 	config, err := config.withDefaults()
 	if err != nil {
 		return err
@@ -25,6 +25,7 @@ func RunStandalone(ctx context.Context, config Config, stdout io.Writer) error {
 		return fmt.Errorf("embedded engine: %w", err)
 	}
 	defer e.close()
+	running()
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	printed := ""

@@ -21,7 +21,7 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	defer cancel()
 	var output logBuffer
 	ended := make(chan error, 1)
-	go func() { ended <- clickhouse.RunStandalone(ctx, config(dir), &output) }()
+	go func() { ended <- clickhouse.RunStandalone(ctx, config(dir), &output, func() {}) }()
 
 	passwordFile := filepath.Join(dir, "engine", "password")
 	eventually(t, "the address is printed",
@@ -66,7 +66,7 @@ func TestStandaloneEngineCannotListen(t *testing.T) {
 	} {
 		c := config(dataDir(t))
 		c.Listen = address
-		err := clickhouse.RunStandalone(t.Context(), c, io.Discard)
+		err := clickhouse.RunStandalone(t.Context(), c, io.Discard, func() {})
 		if !errors.Is(err, cause) || !strings.Contains(err.Error(), "--listen") {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -81,7 +81,7 @@ func TestStandaloneEngineIsStoppedWhileItStarts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := config(dataDir(t))
-	if err := clickhouse.RunStandalone(ctx, c, io.Discard); err != nil {
+	if err := clickhouse.RunStandalone(ctx, c, io.Discard, func() {}); err != nil {
 		t.Error(err)
 	}
 	expectEngineEnded(t, c.DataDir)
