@@ -107,3 +107,18 @@ func TestEngineListensWhereConfigured(t *testing.T) {
 		t.Errorf("published address %s cannot be reached", addr)
 	}
 }
+
+// An engine needs no temporary directory: a container whose root is read-only has none. What finding out its version
+// leaves goes too.
+func TestNoTemporaryDirectory(t *testing.T) {
+	c := config(dataDir(t))
+	t.Setenv("TMPDIR", "/proc") // nothing can be made in it
+	server, err := clickhouse.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if left, err := filepath.Glob(filepath.Join(c.DataDir, "engine", "clickhouse-local*")); len(left) > 0 || err != nil {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

@@ -49,7 +49,7 @@ func (l layout) adoptVersion(library string) (string, error) {
 	now := versionRecord{Layout: layoutNumber, Engine: before.Engine, Library: library,
 		LibraryModified: info.ModTime().UTC()}
 	if before.Library != now.Library || !before.LibraryModified.Equal(now.LibraryModified) {
-		if now.Engine, err = probeVersion(library); err != nil {
+		if now.Engine, err = probeVersion(library, l.dir); err != nil {
 			return "", err
 		}
 	}
@@ -72,12 +72,13 @@ func (l layout) adoptVersion(library string) (string, error) {
 var errNoVersion = errors.New("the engine library does not say its version")
 
 // probeVersion reads the version of the library, in a process of its own: a library can be entered only once in the
-// life of a process.
-func probeVersion(library string) (string, error) {
+// life of a process. The library makes files in a directory meanwhile.
+func probeVersion(library, dir string) (string, error) {
 	cmd, err := childTask{Library: library}.command()
 	if err != nil {
 		return "", err
 	}
+	cmd.Env = append(cmd.Env, "TMPDIR="+dir) // instead of what it is elsewhere
 	var failure strings.Builder
 	cmd.Stderr = &failure
 	output, err := cmd.Output()
@@ -113,7 +114,7 @@ func LibraryVersion(named string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	version, err := probeVersion(library)
+	version, err := probeVersion(library, os.TempDir())
 	if err != nil {
 		return "", explain(err, "")
 	}
