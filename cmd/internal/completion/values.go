@@ -7,9 +7,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/runlens/runlens/cmd/internal/explain"
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/olap/daterange"
 )
 
 // offeredValues is how many values of a dimension are offered: those with the most of the model's first metric.
@@ -42,7 +42,7 @@ func (v Values) finders() map[string]finder {
 	}
 	return map[string]finder{
 		"model": v.models, "metrics": v.metrics, "dimensions": v.dimensions, "order": v.order, "filter": v.filter,
-		"timezone": func(context.Context, *Line) []string { return explain.Timezones() },
+		"timezone": func(context.Context, *Line) []string { return daterange.Zones() },
 		"profile":  own(v.Home.Profiles, ""),
 		"saved":    own(v.Home.Questions, "@"),
 	}

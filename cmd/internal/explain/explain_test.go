@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,25 +10,16 @@ import (
 	"github.com/runlens/runlens/olap/daterange"
 )
 
-// Every zone that is offered is one that the server takes, and no alias is.
+// An alias is no zone that the server takes, and stands for one.
 func TestZonesAreTheServers(t *testing.T) {
-	valid := func(zone string) bool {
-		_, err := daterange.Parse("2026-01-01", "2026-01-01", zone)
-		return err == nil
-	}
-	canonical, aliases := zones()
-	for _, zone := range canonical {
-		if !valid(zone) {
-			t.Errorf("%s is offered", zone)
-		}
-	}
-	for alias, target := range aliases {
-		if valid(alias) || !valid(target) {
+	canonical := daterange.Zones()
+	for alias, target := range aliases() {
+		if slices.Contains(canonical, alias) || !slices.Contains(canonical, target) {
 			t.Errorf("%s for %s", target, alias)
 		}
 	}
-	if len(canonical) < 400 || len(aliases) < 100 {
-		t.Errorf("%d zones, %d aliases", len(canonical), len(aliases))
+	if len(aliases()) < 100 {
+		t.Errorf("%d aliases", len(aliases()))
 	}
 	for name, want := range map[string]string{"Asia/Calcutta": "Asia/Kolkata", "Europe/Stockholm": "Europe/Stockholm",
 		"": "UTC", "Mars/Base": "UTC"} {
