@@ -9,7 +9,6 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/completion"
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/cmd/internal/report"
 )
 
 // flagHelp has the texts of flags whose struct tags would be too long for a line. A tag names its text: help:"@listen".
@@ -191,14 +190,14 @@ var flagHelp = kong.Vars{
 		"exit with code 4; those for which it no longer holds are told as resolved.",
 }
 
-// tagWords are parts of struct tags that would be too long for a line, or are needed elsewhere too, besides
-// report.TagVariables.
+// tagWords are parts of struct tags that would be too long for a line, or are needed elsewhere too.
 var tagWords = kong.Vars{
 	"queries":     strconv.Itoa(usualQueries),
 	"connections": strconv.Itoa(usualConnections),
 
-	"formats": strings.Join(output.Formats, ","),
-	"shells":  strings.Join(completion.Shells, ","),
+	"formats":  strings.Join(output.Formats, ","),
+	"shells":   strings.Join(completion.Shells, ","),
+	"weekdays": "monday,tuesday,wednesday,thursday,friday,saturday,sunday",
 }
 
 // grammar is what a command line is parsed into: the command that its first word names, since all of them take 20 ms to
@@ -224,7 +223,7 @@ func newParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(describe),
-		tagWords, kong.Vars(report.TagVariables),
+		tagWords,
 	}, options...)...)
 }
 

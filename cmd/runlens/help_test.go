@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // Every command, groups of commands included, has examples of its own in its help, and every example is a valid
@@ -126,4 +129,16 @@ func examplesIn(text, path string) [][]string {
 		examples = append(examples, args[1:])
 	}
 	return examples
+}
+
+// The defaults of the flags are those of the Go client.
+func TestDefaultsOfAQuestion(t *testing.T) {
+	var c cli
+	parser, err := newParser(&c)
+	if err == nil {
+		_, err = parser.Parse([]string{"query"})
+	}
+	if want := report.Default(); err != nil || !reflect.DeepEqual(c.Query.Question, want) {
+		t.Errorf("%+v, %v, want %+v", c.Query.Question, err, want)
+	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/cmd/internal/threshold"
 )
 
 type queryCmd struct {
@@ -131,7 +131,7 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 
 // alerts reads the conditions, and what they held for the last time.
 func (c *queryCmd) alerts(ask *asking) (err error) {
-	if ask.thresholds, err = report.ParseThresholds(c.FailIf); err != nil {
+	if ask.thresholds, err = threshold.Parse(c.FailIf); err != nil {
 		return err
 	}
 	if ask.minCount = c.MinCount; ask.thresholds == nil && (c.OnChange != "" || c.MinCount != 0) {

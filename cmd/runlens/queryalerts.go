@@ -10,18 +10,19 @@ import (
 	"slices"
 
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/cmd/internal/threshold"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // crossings are the rows for which a threshold's condition holds.
 type crossings struct {
 	columns    []report.Column
-	thresholds []report.Threshold
+	thresholds []threshold.Threshold
 	counting   int   // the column that least is about; -1 for none
 	least      int64 // rows that count less are left out
 
 	all   bool // found has all, and not only those that are shown
-	found []report.Crossing
+	found []threshold.Crossing
 	count int
 }
 
@@ -95,7 +96,7 @@ func readAlerts(file string) (*alertState, error) {
 }
 
 // since compares what is crossed with the last time: what is so since then, and what no longer is.
-func (s *alertState) since(found []report.Crossing) (now []report.Crossing, resolved []string) {
+func (s *alertState) since(found []threshold.Crossing) (now []threshold.Crossing, resolved []string) {
 	gone := maps.Clone(s.crossed)
 	for _, crossing := range found {
 		if _, before := s.crossed[crossing.Key]; !before {
@@ -110,7 +111,7 @@ func (s *alertState) since(found []report.Crossing) (now []report.Crossing, reso
 }
 
 // keep writes what is crossed for the next time.
-func (s *alertState) keep(found []report.Crossing) error {
+func (s *alertState) keep(found []threshold.Crossing) error {
 	s.crossed = make(map[string]string, len(found))
 	for _, crossing := range found {
 		s.crossed[crossing.Key] = crossing.Where

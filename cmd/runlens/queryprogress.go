@@ -9,8 +9,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // queryProgress shows how many pages have come: on a terminal that has not the rows themselves at once, elsewhere in a

@@ -10,8 +10,9 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/explain"
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/cmd/internal/threshold"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // An asking is a question that is ready to be asked, once or again and again.
@@ -20,7 +21,7 @@ type asking struct {
 	client     *client.Client
 	question   report.Question
 	body       *client.Query // instead of the question
-	thresholds []report.Threshold
+	thresholds []threshold.Threshold
 	minCount   int
 	changes    *alertState // of thresholds; nil for all that are crossed
 	format     string
@@ -94,7 +95,7 @@ func (a *asking) write(ctx context.Context, run *report.Run) (*crossings, error)
 	if err != nil {
 		return nil, err
 	}
-	crossed := &crossings{columns: table.Columns, counting: report.Counting(table.Columns), least: int64(a.minCount),
+	crossed := &crossings{columns: table.Columns, counting: threshold.Counting(table.Columns), least: int64(a.minCount),
 		all: a.changes != nil}
 	if crossed.least > 0 && crossed.counting < 0 {
 		return nil, usageError{errors.New("--min-count needs a metric that counts beside the others, such as run_count")}

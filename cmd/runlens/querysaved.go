@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A givenQuestion is a question as the command line gives it: by flags, saved under a name, or as a request body.
@@ -22,12 +22,6 @@ type givenQuestion struct {
 	report.Question
 	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"@saved"`
 	Body  string `placeholder:"FILE" help:"A whole request body instead of a question; - is standard input."`
-}
-
-// A savedQuery is what a saved question keeps.
-type savedQuery struct {
-	report.Question `yaml:",inline"`
-	Output          string `yaml:"output,omitempty"`
 }
 
 // read completes the question: it returns the body, if that is given, and the format of a saved question.
@@ -43,34 +37,20 @@ func (g *givenQuestion) read(given map[string]bool, stdin io.Reader) (body *clie
 	return body, format, err
 }
 
-// questionFlags are the names of the flags of a question, and the fields that they set.
-func questionFlags(q *report.Question) map[string]reflect.Value {
-	fields := map[string]reflect.Value{}
-	question := reflect.ValueOf(q).Elem()
-	for i := range question.NumField() {
-		name, _, _ := strings.Cut(question.Type().Field(i).Tag.Get("yaml"), ",")
-		fields[name] = question.Field(i)
-	}
-	return fields
-}
-
-// periodFlags replace each other: one on the command line takes the place of all in a saved question.
-var periodFlags = []string{"start", "end", "last", "today", "yesterday"}
-
 // readSaved takes what the command line leaves out from a saved question, and returns the format of that.
 func (g *givenQuestion) readSaved(given map[string]bool) (format string, err error) {
 	name, ok := strings.CutPrefix(g.Saved, "@")
 	if !ok {
 		return "", fmt.Errorf("unexpected argument %s; a saved question is named @%s", g.Saved, g.Saved)
 	}
-	var saved savedQuery
-	if err := profile.HomeOrNowhere().Question(name, &saved); err != nil {
+	saved, err := profile.HomeOrNowhere().Question(name)
+	if err != nil {
 		return "", err
 	}
-	period := slices.ContainsFunc(periodFlags, func(flag string) bool { return given[flag] })
-	mine := questionFlags(&g.Question)
-	for flag, value := range questionFlags(&saved.Question) {
-		if !given[flag] && !value.IsZero() && !(period && slices.Contains(periodFlags, flag)) {
+	period := slices.ContainsFunc(profile.PeriodFields, func(flag string) bool { return given[flag] })
+	mine := maps.Collect(profile.FieldsOf(&g.Question))
+	for flag, value := range profile.FieldsOf(&saved.Question) {
+		if !given[flag] && !value.IsZero() && !(period && slices.Contains(profile.PeriodFields, flag)) {
 			mine[flag].Set(value)
 		}
 	}
@@ -95,7 +75,8 @@ func (c *queryCmd) refuseSaving(command *kong.Context, stdin io.Reader) error {
 
 // save writes the question, with what it takes from another one.
 func (c *queryCmd) save(io streams) error {
-	path, err := profile.HomeOrNowhere().SaveQuestion(c.Save, savedQuery{c.Question, c.Output})
+	saved := profile.SavedQuestion{Question: c.Question, Output: c.Output}
+	path, err := profile.HomeOrNowhere().SaveQuestion(c.Save, saved)
 	if err == nil && !c.Quiet {
 		say(io.err, "saved as %s; 'runlens query @%s' asks it again", path, c.Save)
 	}
@@ -108,7 +89,7 @@ func (g *givenQuestion) refuseBeside(given map[string]bool) error {
 		return errors.New("--body is a whole request; leave out the saved question")
 	}
 	refused := []string{"save"}
-	for flag := range questionFlags(&g.Question) {
+	for flag := range profile.FieldsOf(&g.Question) {
 		if flag != "all" && flag != "fail-if" && flag != "min-count" {
 			refused = append(refused, flag)
 		}

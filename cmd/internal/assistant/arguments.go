@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // maxQueries bounds the queries that answer one call, inclusive: with weeks or months it may be many. A key has as many
@@ -88,10 +88,7 @@ func (a arguments) run(c *client.Client, now time.Time) (*report.Run, error) {
 
 // question is the call in the words of the terminal. A plain query keeps its own filters and order.
 func (a arguments) question() (report.Question, error) {
-	q, err := report.Default()
-	if err != nil {
-		return q, err
-	}
+	q := report.Default()
 	q.Model, q.Metrics, q.Dimensions, q.Timezone = a.Model, a.Metrics, a.Dimensions, a.Range.Timezone
 	q.Start, q.End, q.Grain, q.Compare, q.Weekdays, q.Fill = a.Range.Start, a.Range.End, a.Grain, a.Compare, a.Weekdays,
 		a.Fill

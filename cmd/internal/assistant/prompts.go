@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // prompts are questions that a person picks from a list. Each says what the day is, and with which arguments the tool
@@ -64,11 +64,11 @@ func (p prompts) offer(server *mcp.Server) {
 			if err := profile.CheckName(name); err != nil { // a path may be any file
 				return nil, err
 			}
-			s, err := report.Saved(p.folder, name)
+			s, err := p.folder.Question(name)
 			if err != nil {
 				return nil, err
 			}
-			asked, err := argumentsOf(s)
+			asked, err := argumentsOf(s.Question)
 			if err != nil {
 				return nil, err
 			}

@@ -11,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
-	"github.com/runlens/runlens/cmd/internal/report"
 )
 
 // questionURI is where resources are; the name of a saved question follows.
@@ -62,15 +61,15 @@ func (q questions) offer() {
 
 // read gives the question as it is saved, and as JSON the arguments of the tool query that ask it whole.
 func (q questions) read(_ context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	s, err := report.Saved(q.folder, strings.TrimPrefix(request.Params.URI, questionURI))
+	s, err := q.folder.Question(strings.TrimPrefix(request.Params.URI, questionURI))
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.Marshal(s)
+	text, err := yaml.Marshal(s.Question)
 	if err != nil {
 		return nil, err
 	}
-	asked, err := argumentsOf(s)
+	asked, err := argumentsOf(s.Question)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/runlens/runlens/cmd/internal/members"
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // maxRowBytes bounds the rows of an answer as JSON, inclusive. An assistant reads all of them, at a price.

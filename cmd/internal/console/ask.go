@@ -8,8 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/runlens/runlens/cmd/internal/explain"
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 	"github.com/runlens/runlens/olap/cache"
 )
 

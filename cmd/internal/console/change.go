@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A change is how a value differs from the earlier one. It is zero where nothing is compared.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A chart draws one metric over time. It is what console.js reads.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A day that was not over when it was counted stays open where the answer is shown on the next day.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 	"github.com/runlens/runlens/olap/daterange"
 )
 

@@ -3,7 +3,7 @@
 // dashboards (save.go, addpanel.go). A dashboard can be shared by a link, which another listener answers (share.go).
 //
 // A look (look.go) is a question with the way it is shown, and its address holds all of it. show.go turns it into
-// questions of cmd/internal/report, ask.go asks them, and chart.go, table.go and page.go make what the templates show.
+// questions of http/client/report, ask.go asks them, and chart.go, table.go and page.go make what the templates show.
 package console
 
 import (

@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A snippet asks the same question from elsewhere. It never has the key.
@@ -55,7 +55,7 @@ func (c *Console) copies(s *shown) []snippet {
 }
 
 func withoutDefaults(q report.Question) report.Question {
-	defaults, _ := report.Default() // New has had it
+	defaults := report.Default()
 	plain := maps.Collect(fieldsOf(&defaults))
 	for name, field := range fieldsOf(&q) {
 		if name != "model" && reflect.DeepEqual(field.Interface(), plain[name].Interface()) {

@@ -20,8 +20,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // hostileNames are identifiers that would run commands, or change what is read, where they are pasted.
@@ -85,10 +85,7 @@ func TestCopiesAreText(t *testing.T) {
 	}
 	const server = "http://127.0.0.1:8080"
 	for _, name := range hostileNames {
-		q, err := report.Default()
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := report.Default()
 		q.Metrics, q.Filter = []string{"run_count"}, []string{report.FilterText("user_identifier", name)}
 		query := client.Query{Model: "agent_runs", Filters: []client.Filter{client.In("user_identifier", name)}}
 		filters := func(body string) bool {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // pythonText is a program that makes a frame of the answer to a question.

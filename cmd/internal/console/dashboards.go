@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A dashboard is several questions over one period in one zone.
@@ -136,10 +136,7 @@ func (c *Console) parseDashboard(file string, content []byte) (*dashboard, error
 }
 
 func (c *Console) preparePanel(d *dashboard, p *panel) error {
-	q, err := report.Default()
-	if err != nil {
-		return err
-	}
+	q, err := report.Default(), error(nil)
 	switch {
 	case (p.Saved != "") == !p.Question.IsZero():
 		return errors.New("it needs either saved, the name of a saved question, or question")
@@ -148,7 +145,9 @@ func (c *Console) preparePanel(d *dashboard, p *panel) error {
 		if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(d.file), name)
 		}
-		if q, err = report.Saved(c.Home, name); err == nil {
+		var saved profile.SavedQuestion
+		if saved, err = c.Home.Question(name); err == nil {
+			q = saved.Question
 			p.file, err = c.Home.QuestionFile(name)
 		}
 	default:

@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/daterange"
 )

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 	"github.com/runlens/runlens/olap/cache"
 )
 

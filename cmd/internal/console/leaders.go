@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // The first rows of a list are seen, those behind them are found by a search, and the last ones are not in the page.

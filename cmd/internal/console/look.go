@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/url"
 	"reflect"
@@ -13,7 +14,8 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/cmd/internal/explain"
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A look is what a person wants to see: a question and how it is shown. Its address holds all of it.
@@ -38,21 +40,15 @@ const (
 )
 
 // firstLook is what a person sees who has asked nothing yet.
-func (c *Console) firstLook() (l look, err error) {
-	l = look{Top: defaultTop, Chart: "line", By: "value"}
-	if l.Question, err = report.Default(); err != nil {
-		return l, err
-	}
+func firstLook() look {
+	l := look{Question: report.Default(), Top: defaultTop, Chart: "line", By: "value"}
 	l.Last = "30d"
-	return l, nil
+	return l
 }
 
 // parseLook reads an address or the form: fields have the names of the flags of runlens query, and lists repeat theirs.
 func (c *Console) parseLook(values url.Values) (look, error) {
-	l, err := c.firstLook()
-	if err != nil {
-		return l, err
-	}
+	l, err := firstLook(), error(nil)
 	if !values.Has("metrics") && !values.Has("over") { // the form always has the latter
 		l.Metrics, l.Dimensions = []string{c.model(values.Get("model")).Metrics[0].Name}, []string{"day"}
 	}
@@ -141,20 +137,18 @@ func (l look) groups() []string {
 func (l look) period() string {
 	values := url.Values{}
 	for name, field := range fieldsOf(&l.Question) {
-		if slices.Contains(periodFields, name) && !field.IsZero() {
+		if slices.Contains(profile.PeriodFields, name) && !field.IsZero() {
 			values.Set(name, fmt.Sprint(field.Interface()))
 		}
 	}
 	return values.Encode()
 }
 
-var periodFields = []string{"start", "end", "last", "today", "yesterday"}
-
 // setPeriod takes the days that period has written.
 func (l *look) setPeriod(text string) {
 	values, _ := url.ParseQuery(text) // what cannot be read names no days, which is the default
 	for name, field := range fieldsOf(&l.Question) {
-		if slices.Contains(periodFields, name) {
+		if slices.Contains(profile.PeriodFields, name) {
 			field.SetZero()
 			_ = setField(field, name, values[name]) // texts and marks take any value
 		}
@@ -200,7 +194,7 @@ func (l look) onlyValue(member, value string) look {
 // values are the fields of the look's address, without those that have their defaults.
 func (l look) values() url.Values {
 	values := url.Values{}
-	defaults, _ := report.Default() // parseLook has reported an error
+	defaults := report.Default()
 	plain := maps.Collect(fieldsOf(&defaults))
 	for name, field := range fieldsOf(&l.Question) {
 		if reflect.DeepEqual(field.Interface(), plain[name].Interface()) && name != "model" {
@@ -240,13 +234,11 @@ func (l look) address() string { return "explore?" + l.values().Encode() }
 // terminalFields are those of a saved question that only the terminal uses.
 var terminalFields = []string{"fail-if", "min-count"}
 
-// fieldsOf are the fields of a question by their names in addresses and saved questions.
-func fieldsOf(q *report.Question) func(yield func(string, reflect.Value) bool) {
+// fieldsOf are the fields of a question that addresses have, by their names there and in saved questions.
+func fieldsOf(q *report.Question) iter.Seq2[string, reflect.Value] {
 	return func(yield func(string, reflect.Value) bool) {
-		question := reflect.ValueOf(q).Elem()
-		for i := range question.NumField() {
-			name, _, _ := strings.Cut(question.Type().Field(i).Tag.Get("yaml"), ",")
-			if !slices.Contains(terminalFields, name) && !yield(name, question.Field(i)) {
+		for name, field := range profile.FieldsOf(q) {
+			if !slices.Contains(terminalFields, name) && !yield(name, field) {
 				return
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // explainTimeout bounds the explanation of a question, which a server answers within the time of a query.

@@ -117,7 +117,7 @@ func (c *Console) keep(v *saveView, l look, board, replace string) error {
 			return err
 		}
 	}
-	if _, err := c.Home.SaveQuestion(name, withoutDefaults(l.Question)); err != nil {
+	if _, err := c.Home.SaveQuestion(name, profile.SavedQuestion{Question: withoutDefaults(l.Question)}); err != nil {
 		return err
 	}
 	if file != "" {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // What no filter can choose is asked for without one, for an answer of some rows is better than a refusal.

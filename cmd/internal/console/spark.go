@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A spark is a small line of a metric by day, sparkWidth by sparkHeight. Today's part is dashed.

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // crumbs lead back, from all to what is shown: through the periods that were narrowed, then the filters.
@@ -103,7 +104,7 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 	values := s.look.values()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[name] {
-			if !slices.Contains(periodFields, name) {
+			if !slices.Contains(profile.PeriodFields, name) {
 				v.Days = append(v.Days, hidden{name, text})
 			}
 		}

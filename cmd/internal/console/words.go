@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // words is the name of a member or a column as people read it.
@@ -97,7 +98,7 @@ func shownValue(c report.Column, v client.Value) string {
 	case number && c.Kind == report.Percent:
 		return signed(fmt.Sprintf("%+.1f%%", f))
 	case number && isRate(c.Name):
-		return report.RateText(f, 1)
+		return output.RateText(f, 1)
 	case number && strings.HasSuffix(c.Name, "_rate_difference"):
 		return signed(fmt.Sprintf("%+.1f points", f*100))
 	case number && strings.HasSuffix(c.Name, report.EndDifference):
@@ -116,7 +117,7 @@ func shownValue(c report.Column, v client.Value) string {
 // numberText is a metric's number, as shownValue writes those of answers.
 func numberText(metric string, f float64) string {
 	if isRate(metric) {
-		return report.RateText(f, 1)
+		return output.RateText(f, 1)
 	}
 	return thousands(strconv.FormatFloat(f, 'f', -1, 64))
 }

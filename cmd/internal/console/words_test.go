@@ -3,8 +3,8 @@ package console
 import (
 	"testing"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A chart in words has its numbers as the table has them: no exponents, and no rate of nearly all as all.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // csvFile is RFC 4180 with the values as they are; null is empty. An empty value alone is quoted: readers skip empty

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A document is one JSON object of the shape of the API's answer, with the rows of all pages.

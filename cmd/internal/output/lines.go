@@ -7,7 +7,7 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // Bars are to the nearest eighth of a block; those below 0 are on the other side of the axis.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // hostileTexts become formulas where a spreadsheet separates by something else than commas.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 const (

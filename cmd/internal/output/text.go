@@ -9,8 +9,8 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // shownNull stands for null where people read.

@@ -3,8 +3,8 @@ package output
 import (
 	"testing"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A rate near 0 or 1, and a small difference of rates, does not read as a whole number.

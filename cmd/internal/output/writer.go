@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A Writer writes one table: Head once, Row for each, then End.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 const (

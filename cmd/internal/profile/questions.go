@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
+
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // QuestionFile is where a saved question is: a name in the folder, or a path, which has a slash or the ending .yaml.
@@ -36,28 +40,49 @@ func (f Folder) Files(question string) []string {
 	return files
 }
 
-// Question reads a saved question into a struct.
-func (f Folder) Question(name string, into any) error {
+// A SavedQuestion is what the file of a saved question has.
+type SavedQuestion struct {
+	report.Question `yaml:",inline"`
+	Output          string `yaml:"output,omitempty"` // the format of the terminal
+}
+
+// Question reads a saved question, with the defaults for what it leaves out.
+func (f Folder) Question(name string) (SavedQuestion, error) {
+	q := SavedQuestion{Question: report.Default()}
 	path, err := f.QuestionFile(name)
 	if err != nil {
-		return err
+		return q, err
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no saved question %s; %s", path, f.saved())
+		return q, fmt.Errorf("there is no saved question %s; %s", path, f.saved())
 	}
 	if err != nil {
-		return err
+		return q, err
 	}
 	defer file.Close()
-	if err := Decode(file, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if err := Decode(file, &q); err != nil {
+		return q, fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	return q, nil
 }
 
+// FieldsOf are the fields of a question by their names in saved questions, which are those of the flags.
+func FieldsOf(q *report.Question) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for field, value := range reflect.ValueOf(q).Elem().Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("yaml"), ","); !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// PeriodFields are those that name the days of a question. They replace each other: one takes the place of all.
+var PeriodFields = []string{"start", "end", "last", "today", "yesterday"}
+
 // SaveQuestion writes a question and returns its file.
-func (f Folder) SaveQuestion(name string, question any) (string, error) {
+func (f Folder) SaveQuestion(name string, question SavedQuestion) (string, error) {
 	path, err := f.SaveFile(name)
 	if err != nil {
 		return "", err

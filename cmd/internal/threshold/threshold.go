@@ -1,4 +1,5 @@
-package report
+// Package threshold finds the rows of a report for which the conditions of runlens query --fail-if hold.
+package threshold
 
 import (
 	"fmt"
@@ -7,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // A Threshold is a condition of --fail-if.
@@ -20,8 +24,8 @@ type Threshold struct {
 
 var thresholdForm = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(<=|>=|==|!=|<|>)\s*(\S+)\s*$`)
 
-// ParseThresholds reads conditions such as "run_success_rate < 0.9".
-func ParseThresholds(texts []string) ([]Threshold, error) {
+// Parse reads conditions such as "run_success_rate < 0.9".
+func Parse(texts []string) ([]Threshold, error) {
 	var thresholds []Threshold
 	for _, text := range texts {
 		parts := thresholdForm.FindStringSubmatch(text)
@@ -46,7 +50,7 @@ func exactly(text string) (*big.Rat, bool) {
 }
 
 // On finds the threshold's column.
-func (t Threshold) On(columns []Column) (Threshold, error) {
+func (t Threshold) On(columns []report.Column) (Threshold, error) {
 	var names []string
 	for i, c := range columns {
 		if c.Numeric() {
@@ -72,7 +76,7 @@ type Crossing struct {
 func (c Crossing) String() string { return c.Where + " is " + c.Value }
 
 // Crossed reports whether the condition holds for a row, and says where. Null is compared with nothing.
-func (t Threshold) Crossed(columns []Column, row Row) (c Crossing, crossed bool) {
+func (t Threshold) Crossed(columns []report.Column, row report.Row) (c Crossing, crossed bool) {
 	value, ok := exactly(row[t.column].String())
 	if !ok || !t.holds(value.Cmp(t.bound)) {
 		return c, false
@@ -97,14 +101,14 @@ func (t Threshold) Crossed(columns []Column, row Row) (c Crossing, crossed bool)
 	}
 	c.Value = row[t.column].String()
 	if f, ok := row[t.column].Float64(); ok && strings.HasSuffix(t.metric, "_rate") {
-		c.Value += " (" + RateText(f, 2) + ")"
+		c.Value += " (" + output.RateText(f, 2) + ")"
 	}
 	return c, true
 }
 
 // Counting is the column of the first metric that counts; -1 for none.
-func Counting(columns []Column) int {
-	return slices.IndexFunc(columns, func(c Column) bool { return c.Kind == Count && c.Name == c.Member })
+func Counting(columns []report.Column) int {
+	return slices.IndexFunc(columns, func(c report.Column) bool { return c.Kind == report.Count && c.Name == c.Member })
 }
 
 func (t Threshold) holds(order int) bool {
