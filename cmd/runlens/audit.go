@@ -47,11 +47,11 @@ func (c auditCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 			return usageError{fmt.Errorf("--org %w", err)}
 		}
 	}
-	stores, err := c.openAll(ctx, logger)
+	_, stores, leave, err := c.openAll(ctx, logger, openMigrated)
 	if err != nil {
 		return err
 	}
-	defer closeAll(stores)
+	defer leave()
 	var entries []audit.Entry
 	for _, store := range stores {
 		listed, err := audit.List(ctx, store.Conn(), organization)

@@ -49,7 +49,7 @@ func inCellsOf(t *testing.T, file string) *deployment {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	stores, err := p.open(func(f storeFlags) (*clickhouse.Server, error) { return openMigrated(t.Context(), f, quiet) })
+	stores, err := p.open(t.Context(), quiet, openMigrated)
 	if err != nil {
 		t.Fatal(err)
 	}

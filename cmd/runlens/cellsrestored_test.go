@@ -86,7 +86,7 @@ func TestACellRestoredToBeforeAMove(t *testing.T) {
 	p.know(placement)
 	owns := func(cell string) bool { return p.flags[cell].owns()(schema.OrganizationID(moved)) }
 	inNew := owns(to)
-	stores, err := p.openMigrated(t.Context(), quiet)
+	stores, err := p.open(t.Context(), quiet, openMigrated)
 	if err != nil {
 		t.Fatal(err)
 	}

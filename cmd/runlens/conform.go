@@ -14,7 +14,6 @@ import (
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/olap/audit"
-	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/conform"
 	"github.com/runlens/runlens/testdata/queries"
 )
@@ -79,16 +78,11 @@ func only(scripts []conform.Named, names []string) (chosen []conform.Named, err 
 }
 
 func (c conformCmd) prove(ctx context.Context, scripts []conform.Named, logger *slog.Logger, io streams) error {
-	p, err := c.place(ctx, logger)
+	p, stores, leave, err := c.openAll(ctx, logger, openMigrated)
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	stores, err := p.open(func(f storeFlags) (*clickhouse.Server, error) { return openMigrated(ctx, f, logger) })
-	if err != nil {
-		return err
-	}
-	defer closeAll(stores)
+	defer leave()
 	trial := newTrial(stores, p, c.URL, logger, io)
 	report := conformReport{URL: c.URL, Failed: []failedCase{}}
 	began := time.Now()

@@ -201,21 +201,17 @@ func (c ingestCmd) outcome(err error, rejected int64, continues bool) error {
 // openWriter opens what records are written to. The first of the stores keeps how far a backfill has come.
 func (c ingestCmd) openWriter(ctx context.Context, logger *slog.Logger) (
 	writer ingest.Writer, conns []driver.Conn, leave func(), err error) {
-	p, err := c.place(ctx, logger)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	defer p.Close()
-	stores, err := p.open(func(f storeFlags) (*clickhouse.Server, error) {
+	patiently := func(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
 		return openPatiently(ctx, f, logger, openPatience)
-	})
+	}
+	p, stores, leave, err := c.openAll(ctx, logger, patiently)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	for _, store := range stores {
 		conns = append(conns, store.Conn())
 	}
-	return p.writer(stores, logger), conns, func() { closeAll(stores) }, nil
+	return p.writer(stores, logger), conns, leave, nil
 }
 
 // writer returns a writer into the stores of all cells.

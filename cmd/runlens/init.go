@@ -58,16 +58,11 @@ func (c initCmd) begin(ctx context.Context, given map[string]bool, logger *slog.
 	if err := c.choose(io); err != nil {
 		return err
 	}
-	p, err := c.place(ctx, logger)
+	p, stores, leave, err := c.openAll(ctx, logger, openMigrated)
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	stores, err := p.openMigrated(ctx, logger) // what follows joins an engine that this starts
-	if err != nil {
-		return err
-	}
-	defer closeAll(stores)
+	defer leave()
 	if c.Source != "" {
 		err = c.copyDatabase(ctx, logger, io)
 	} else {

@@ -12,18 +12,14 @@ import (
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/clickhouse"
 )
 
 // copyTo copies everything of a database into the stores of all cells.
 func (c *initCmd) copyTo(
 	ctx context.Context, p *placed, database *postgres.Database, shared *sharedRejects, logger *slog.Logger, io streams,
 ) error {
-	return p.each(io, func(f storeFlags) error {
-		store, err := openMigrated(ctx, f, logger)
-		if err != nil {
-			return err
-		}
-		defer store.Close()
+	return p.eachStore(ctx, logger, io, func(f storeFlags, store *clickhouse.Server) error {
 		if err := copyAgain(ctx, store.Conn(), database.Name(), logger); err != nil {
 			return err
 		}

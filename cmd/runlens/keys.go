@@ -171,15 +171,10 @@ Example:
 }
 
 func (c rotateCursorSecrets) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	return c.eachCell(ctx, logger, io, func(f storeFlags) error {
-		store, err := openMigrated(ctx, f, logger)
-		if err != nil {
-			return err
-		}
-		defer store.Close()
+	return c.eachStore(ctx, logger, io, func(_ storeFlags, store *clickhouse.Server) error {
 		conn := store.Conn()
 		var from time.Time
-		err = audit.Do(ctx, conn, audit.Action{Name: "keys rotate-cursor-secret"}, func(ctx context.Context) (err error) {
+		err := audit.Do(ctx, conn, audit.Action{Name: "keys rotate-cursor-secret"}, func(ctx context.Context) (err error) {
 			from, err = olap.RotateCursorSecret(ctx, conn)
 			return err
 		})
@@ -195,16 +190,11 @@ func (c rotateCursorSecrets) Run(ctx context.Context, logger *slog.Logger, io st
 func (f storeFlags) withKey(
 	ctx context.Context, keyID string, logger *slog.Logger, do func(keys.Store, driver.Conn, schema.APIKey) error,
 ) error {
-	p, err := f.place(ctx, logger)
+	p, stores, leave, err := f.openAll(ctx, logger, openMigrated)
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	stores, err := p.openMigrated(ctx, logger) // the change joins an engine that this starts
-	if err != nil {
-		return err
-	}
-	defer closeAll(stores)
+	defer leave()
 	organization, found, err := ownerOf(ctx, stores, keyID)
 	if err != nil {
 		return err

@@ -50,16 +50,11 @@ type listedOrganization struct {
 }
 
 func (c orgsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	p, err := c.place(ctx, logger)
+	p, stores, leave, err := c.openAll(ctx, logger, openMigrated)
 	if err != nil {
 		return err
 	}
-	defer p.Close()
-	stores, err := p.openMigrated(ctx, logger)
-	if err != nil {
-		return err
-	}
-	defer closeAll(stores)
+	defer leave()
 	all, err := p.organizations(ctx, stores)
 	if err != nil {
 		return err

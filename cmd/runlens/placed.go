@@ -131,11 +131,7 @@ func (p *placed) Close() {
 	p.held = nil
 }
 
-// of are the flags of the store of an organization.
-func (p *placed) of(organization schema.OrganizationID) storeFlags {
-	return p.flags[p.nameOf(organization)]
-}
-
+// nameOf is the name of the cell of an organization.
 func (p *placed) nameOf(organization schema.OrganizationID) string {
 	if p.directory == nil {
 		return oneCell
@@ -193,19 +189,28 @@ func (f storeFlags) owns() func(schema.OrganizationID) bool {
 // gate is that of the cell whose store was opened; nil where there are no cells.
 func (f storeFlags) gate(conn driver.Conn) *cells.Gate { return f.directory.NewGate(f.cell, conn) }
 
-// eachCell does something with every cell, one after the other, and goes on where one fails. It says of several which
-// one comes.
-func (f storeFlags) eachCell(
-	ctx context.Context, logger *slog.Logger, io streams, do func(storeFlags) error,
+// eachStore does something with the store of every cell, as placed.each does.
+func (f storeFlags) eachStore(
+	ctx context.Context, logger *slog.Logger, io streams, do func(storeFlags, *clickhouse.Server) error,
 ) error {
 	p, err := f.place(ctx, logger)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	return p.each(io, do)
+	return p.eachStore(ctx, logger, io, do)
 }
 
+func (p *placed) eachStore(
+	ctx context.Context, logger *slog.Logger, io streams, do func(storeFlags, *clickhouse.Server) error,
+) error {
+	return p.each(io, func(f storeFlags) error {
+		return f.withStore(ctx, logger, func(store *clickhouse.Server) error { return do(f, store) })
+	})
+}
+
+// each does something with every cell, one after the other, and goes on where one fails. It says of several which one
+// comes.
 func (p *placed) each(io streams, do func(storeFlags) error) error {
 	var failures []error
 	for _, name := range p.names {
@@ -217,28 +222,30 @@ func (p *placed) each(io streams, do func(storeFlags) error) error {
 	return errors.Join(failures...)
 }
 
-// openAll opens the stores of all cells, in their order.
-func (f storeFlags) openAll(ctx context.Context, logger *slog.Logger) ([]*clickhouse.Server, error) {
-	p, err := f.place(ctx, logger)
-	if err != nil {
-		return nil, err
+// openAll opens the stores of all cells at once, in their order. An engine that this starts is joined by what opens
+// them again, until they are left.
+func (f storeFlags) openAll(
+	ctx context.Context, logger *slog.Logger, open opener,
+) (p *placed, stores []*clickhouse.Server, leave func(), err error) {
+	if p, err = f.place(ctx, logger); err != nil {
+		return nil, nil, nil, err
 	}
 	defer p.Close()
-	return p.openMigrated(ctx, logger)
+	if stores, err = p.open(ctx, logger, open); err != nil {
+		return nil, nil, nil, err
+	}
+	return p, stores, func() { closeAll(stores) }, nil
 }
 
-// openMigrated opens the stores of all cells at once, in their order, and brings their tables up to this version.
-func (p *placed) openMigrated(ctx context.Context, logger *slog.Logger) ([]*clickhouse.Server, error) {
-	return p.open(func(of storeFlags) (*clickhouse.Server, error) { return openMigrated(ctx, of, logger) })
-}
+// An opener opens a store, as openMigrated does.
+type opener func(context.Context, storeFlags, *slog.Logger) (*clickhouse.Server, error)
 
-// open opens the stores of all cells at once, in their order.
-func (p *placed) open(one func(storeFlags) (*clickhouse.Server, error)) ([]*clickhouse.Server, error) {
+func (p *placed) open(ctx context.Context, logger *slog.Logger, one opener) ([]*clickhouse.Server, error) {
 	stores, failures := make([]*clickhouse.Server, len(p.names)), make([]error, len(p.names))
 	var opening sync.WaitGroup
 	for i, name := range p.names {
 		opening.Go(func() {
-			stores[i], failures[i] = one(p.flags[name])
+			stores[i], failures[i] = one(ctx, p.flags[name], logger)
 			failures[i] = ofCell(name, failures[i])
 		})
 	}

@@ -103,12 +103,11 @@ func (c purgeCmd) arrived(
 
 // toldBy reads what a cell's store says.
 func (p *placed) toldBy(ctx context.Context, name string, logger *slog.Logger) (told cells.Told, err error) {
-	store, err := openMigrated(ctx, p.flags[name], logger)
-	if err != nil {
-		return told, err
-	}
-	defer store.Close()
-	return p.directory.Told(ctx, name, store.Conn(), time.Now())
+	err = p.flags[name].withStore(ctx, logger, func(store *clickhouse.Server) (err error) {
+		told, err = p.directory.Told(ctx, name, store.Conn(), time.Now())
+		return err
+	})
+	return told, err
 }
 
 // elsewhere takes out what a cell has of organizations that were in it, or are being moved there: what a writer stored
@@ -125,16 +124,13 @@ func (c purgeCmd) elsewhere(
 	if len(others) == 0 {
 		return nil
 	}
-	store, err := openMigrated(ctx, p.flags[name], logger)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if err := move.TakeOut(ctx, name, store.Conn(), others...); err != nil {
-		return err
-	}
-	if err := purge.Sweep(ctx, store.Conn()); err != nil {
-		return err
-	}
-	return nothingLeft(ctx, purge.Organization(), store, logger)
+	return p.flags[name].withStore(ctx, logger, func(store *clickhouse.Server) error {
+		if err := move.TakeOut(ctx, name, store.Conn(), others...); err != nil {
+			return err
+		}
+		if err := purge.Sweep(ctx, store.Conn()); err != nil {
+			return err
+		}
+		return nothingLeft(ctx, purge.Organization(), store, logger)
+	})
 }

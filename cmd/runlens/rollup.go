@@ -10,6 +10,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
@@ -49,8 +50,8 @@ var errRollupDiffers = errors.New("the rollup differs from its base tables: " +
 
 func (c rollupCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	compared := 0
-	err := c.eachCell(ctx, logger, io, func(f storeFlags) error {
-		err := c.check(ctx, f, logger, io)
+	err := c.eachStore(ctx, logger, io, func(_ storeFlags, store *clickhouse.Server) error {
+		err := c.check(ctx, store, logger, io)
 		if errors.Is(err, rollup.ErrNoRecords) && c.Cells != "" {
 			say(io.err, "%v", err)
 			return nil
@@ -64,12 +65,9 @@ func (c rollupCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams
 	return err
 }
 
-func (c rollupCheckCmd) check(ctx context.Context, f storeFlags, logger *slog.Logger, io streams) error {
-	store, err := openMigrated(ctx, f, logger)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (c rollupCheckCmd) check(
+	ctx context.Context, store *clickhouse.Server, logger *slog.Logger, io streams,
+) error {
 	progress := newProgress(io.err, "rollup check", noBytes, logger)
 	found, err := rollup.CheckWith(ctx, store.Conn(), func(records uint64) { progress.show(0, "compared", records) })
 	progress.end()
@@ -125,12 +123,7 @@ Example:
 }
 
 func (c rollupRebuildCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	return c.eachCell(ctx, logger, io, func(f storeFlags) error {
-		store, err := openMigrated(ctx, f, logger)
-		if err != nil {
-			return err
-		}
-		defer store.Close()
+	return c.eachStore(ctx, logger, io, func(_ storeFlags, store *clickhouse.Server) error {
 		defer remind(logger, "the rebuild")()
 		return derive(ctx, store.Conn(), logger)
 	})

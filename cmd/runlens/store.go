@@ -118,6 +118,16 @@ func openMigrated(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 	return store, nil
 }
 
+// withStore does something with the store, which it opens as openMigrated does.
+func (f storeFlags) withStore(ctx context.Context, logger *slog.Logger, do func(*clickhouse.Server) error) error {
+	store, err := openMigrated(ctx, f, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return do(store)
+}
+
 // openUnplaced is openMigrated for a store of which it is not known yet what cell it is.
 func openUnplaced(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
 	store, err := openStore(ctx, f, logger)

@@ -51,11 +51,11 @@ func (c usageCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 	if err != nil {
 		return usageError{err}
 	}
-	stores, err := c.openAll(ctx, logger)
+	_, stores, leave, err := c.openAll(ctx, logger, openMigrated)
 	if err != nil {
 		return err
 	}
-	defer closeAll(stores)
+	defer leave()
 	var conns []driver.Conn
 	for _, store := range stores {
 		conns = append(conns, store.Conn())

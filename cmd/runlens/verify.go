@@ -12,6 +12,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/verify"
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -74,12 +75,14 @@ func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		options.Source = verify.Files(in.files)
 	}
 	groups := 0
+	compare := func(f storeFlags, store *clickhouse.Server) error {
+		options.Conn, options.Owns = store.Conn(), f.owns()
+		n, err := c.compare(ctx, options, logger, io)
+		groups += n
+		return err
+	}
 	if options.Organization == "" {
-		err := c.eachCell(ctx, logger, io, func(f storeFlags) error {
-			n, err := c.compare(ctx, f, options, logger, io)
-			groups += n
-			return err
-		})
+		err := c.eachStore(ctx, logger, io, compare)
 		return c.proved(groups, err)
 	}
 	p, err := c.place(ctx, logger)
@@ -87,21 +90,16 @@ func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		return err
 	}
 	defer p.Close()
-	groups, err = c.compare(ctx, p.of(options.Organization), options, logger, io)
+	f := p.flags[p.nameOf(options.Organization)]
+	err = f.withStore(ctx, logger, func(store *clickhouse.Server) error { return compare(f, store) })
 	return c.proved(groups, err)
 }
 
 // compare compares the source with a store, as far as the store is to have it, and returns how many groups were
 // compared: none in a cell that has no organization yet.
 func (c verifyCmd) compare(
-	ctx context.Context, f storeFlags, options verify.Options, logger *slog.Logger, io streams,
+	ctx context.Context, options verify.Options, logger *slog.Logger, io streams,
 ) (groups int, err error) {
-	store, err := openMigrated(ctx, f, logger)
-	if err != nil {
-		return 0, err
-	}
-	defer store.Close()
-	options.Conn, options.Owns = store.Conn(), f.owns()
 	progress := newProgress(io.err, "verify", noBytes, logger)
 	options.Progress = func(read int64) { progress.show(0, "read", read) }
 	report, err := verify.Compare(ctx, options)

@@ -14,6 +14,7 @@ import (
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/clickhouse"
 )
 
 type workerCmd struct {
@@ -156,12 +157,7 @@ func (c workerResetCmd) Run(ctx context.Context, logger *slog.Logger, streams st
 		return err
 	}
 	defer database.Close()
-	return c.eachCell(ctx, logger, streams, func(f storeFlags) error {
-		store, err := openMigrated(ctx, f, logger)
-		if err != nil {
-			return err
-		}
-		defer store.Close()
+	return c.eachStore(ctx, logger, streams, func(_ storeFlags, store *clickhouse.Server) error {
 		retry := write.Retry{Logger: logger, Patience: openPatience}
 		found, err := worker.Reset(ctx, store.Conn(), retry, database.Name(), normalize.Kind(c.Kind))
 		if err != nil {
