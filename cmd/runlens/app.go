@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/admin"
 	"github.com/runlens/runlens/http/auth"
-	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit/shared"
 	"github.com/runlens/runlens/schema"
 )
@@ -26,10 +24,8 @@ const verifyWindow = time.Minute
 type app struct {
 	placed      *placed
 	cells       []*cell // in the order of placed
-	api         *httpapi.Server
-	listener    net.Listener // of the API, over connections
-	connections *conns.Listener
-	ingest      *ingestServer     // nil where the API's address takes records
+	api         *listening
+	ingest      *listening        // nil where the API's address takes records
 	redis       *shared.Store     // nil where limits are this server's alone
 	certificate *certificateFiles // nil without TLS
 	endTracing  func()
@@ -103,16 +99,20 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 
 // listen opens all addresses. Nothing is accepted yet.
 func (a *app) listen(ctx context.Context, c serveCmd, logger *slog.Logger) (err error) {
-	openAPI := func(context.Context) (*conns.Listener, error) { return c.listen("--listen", c.Listen, logger) }
-	closeAPI := func(late *conns.Listener) { late.Close() }
-	if a.connections, err = within(ctx, openAddresses, closeAPI, openAPI); err != nil {
+	openAPI := func(context.Context) (*listening, error) { return c.listen("--listen", c.Listen, logger) }
+	closeAPI := func(late *listening) { late.close(ctx) }
+	if a.api, err = within(ctx, openAddresses, closeAPI, openAPI); err != nil {
 		return err
 	}
-	if err = a.secure(c, logger); err != nil {
-		return err
+	if c.TLSCert != "" {
+		if a.certificate, err = openCertificate(c.TLSCert, c.TLSKey, logger); err != nil {
+			return err
+		}
 	}
-	if err = a.openIngest(c, logger); err != nil {
-		return err
+	if c.IngestListen != "" {
+		if a.ingest, err = c.listen("--ingest-listen", c.IngestListen, logger); err != nil {
+			return err
+		}
 	}
 	openAdmin := func(context.Context) (*admin.Server, error) {
 		return c.adminFlags.open(c.AdminListen, c.DataDir, logger)
@@ -152,16 +152,16 @@ func (a *app) serve(c serveCmd, served servedCells, config httpapi.Config) (err 
 	if a.ingest == nil {
 		config.Push = records
 	}
-	if a.api, err = httpapi.New(config); err != nil {
+	if err = a.api.start(config, a.certificate, a.failed); err != nil {
 		return err
 	}
-	go func() { a.failed <- a.api.Serve(a.listener) }()
 	logger.Info("serving the API", "address", a.Address(), "tls", c.TLSCert != "")
 	if a.ingest != nil {
-		config.Push = records
-		if err = a.ingest.start(config, a.failed); err != nil {
+		config.Push, config.Engine, config.Usage = records, nil, nil
+		if err = a.ingest.start(config, a.certificate, a.failed); err != nil {
 			return err
 		}
+		logger.Info("taking records", "address", a.ingest.address())
 	}
 	if a.admin != nil {
 		operator := &operatorAPI{served: served, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes, logger: logger}
@@ -174,7 +174,7 @@ func (a *app) serve(c serveCmd, served servedCells, config httpapi.Config) (err 
 // adminContent is what the admin address shows of this server.
 func (a *app) adminContent(operator *operatorAPI, metrics ...prometheus.Collector) admin.Content {
 	content := admin.Content{Ready: a.ready, Private: operator.private(),
-		Metrics: append(metrics, buildInfo(), a.api, a.connections)}
+		Metrics: append(metrics, buildInfo(), a.api.server, a.api.connections)}
 	if a.redis != nil {
 		content.Metrics = append(content.Metrics, a.redis)
 	}
@@ -185,7 +185,7 @@ func (a *app) adminContent(operator *operatorAPI, metrics ...prometheus.Collecto
 }
 
 // Address is the API's address as clients reach it.
-func (a *app) Address() string { return a.listener.Addr().String() }
+func (a *app) Address() string { return a.api.address() }
 
 // Failed delivers the error of a listener that ended by itself.
 func (a *app) Failed() <-chan error { return a.failed }
@@ -195,13 +195,7 @@ func (a *app) Close(ctx context.Context) error {
 	var failures []error
 	ingest := make(chan error, 1)
 	go func() { ingest <- a.ingest.close(ctx) }()
-	switch {
-	case a.api != nil:
-		failures = append(failures, a.api.Shutdown(ctx))
-	case a.listener != nil:
-		failures = append(failures, a.listener.Close())
-	}
-	failures = append(failures, <-ingest)
+	failures = append(failures, a.api.close(ctx), <-ingest)
 	a.endTracing()
 	if a.admin != nil {
 		failures = append(failures, a.admin.Close())

@@ -142,14 +142,8 @@ func unopened(err error) finding.Finding {
 // examined is a store as the doctor takes it.
 func examined(store *clickhouse.Server) doctor.Store {
 	return doctor.Store{Conn: store.Conn(), Database: store.Database(), Embedded: store.Embedded(),
-		Servers: store.Servers(), Limits: doctor.Usual, State: func(ctx context.Context) (schema.State, error) {
-			db, err := store.DB()
-			if err != nil {
-				return schema.State{}, err
-			}
-			defer db.Close()
-			return schema.Own.Status(ctx, db)
-		}}
+		Servers: store.Servers(), Limits: doctor.Usual,
+		State: func(ctx context.Context) (schema.State, error) { return schemaOf(ctx, store) }}
 }
 
 // glanceAt logs what a quick look at the store finds wrong. The process goes on.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -8,39 +9,66 @@ import (
 	"net"
 	"syscall"
 
+	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/conns"
 )
 
+// A listening is an address of the API, or of records alone.
+type listening struct {
+	connections *conns.Listener
+	server      *httpapi.Server // nil before it is started
+}
+
 // listen opens an address of the API or of records, with bounds on what clients can use of it.
-func (c serveCmd) listen(flag, address string, logger *slog.Logger) (*conns.Listener, error) {
+func (c serveCmd) listen(flag, address string, logger *slog.Logger) (*listening, error) {
 	caps, err := c.connectionCaps(logger)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", address)
+	connections, err := listenWithin(flag, address, caps, logger)
 	if err != nil {
-		return nil, cannotListen(flag, err)
+		return nil, err
+	}
+	return &listening{connections: connections}, nil
+}
+
+// start answers requests, with TLS if there is a certificate.
+func (l *listening) start(config httpapi.Config, certificate *certificateFiles, failed chan<- error) (err error) {
+	if l.server, err = httpapi.New(config); err != nil {
+		return err
+	}
+	var listener net.Listener = l.connections
+	if certificate != nil {
+		listener = tls.NewListener(listener, certificate.config())
+	}
+	go func() { failed <- l.server.Serve(listener) }()
+	return nil
+}
+
+// address is that which clients reach.
+func (l *listening) address() string { return l.connections.Addr().String() }
+
+// close finishes the requests in flight, until ctx is done.
+func (l *listening) close(ctx context.Context) error {
+	switch {
+	case l == nil:
+		return nil
+	case l.server == nil:
+		return l.connections.Close()
+	}
+	return l.server.Shutdown(ctx)
+}
+
+// listenWithin opens an address with caps on its connections. It says what to do where another program has it.
+func listenWithin(flag, address string, caps conns.Caps, logger *slog.Logger) (*conns.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: %w, perhaps by another runlens; choose another port, 0 for a free one", flag, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return conns.Limit(listener, caps, logger), nil
-}
-
-// cannotListen says what to do where another program has the address.
-func cannotListen(flag string, err error) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s: %w, perhaps by another runlens; choose another port, 0 for a free one", flag, err)
-	}
-	return fmt.Errorf("%s: %w", flag, err)
-}
-
-// secure puts TLS over the API's listener if a certificate is given.
-func (a *app) secure(c serveCmd, logger *slog.Logger) (err error) {
-	if a.listener = a.connections; c.TLSCert == "" {
-		return nil
-	}
-	if a.certificate, err = openCertificate(c.TLSCert, c.TLSKey, logger); err == nil {
-		a.listener = tls.NewListener(a.connections, a.certificate.config())
-	}
-	return err
 }
 
 // listenLoopback opens an address for programs of one person on this machine. It refuses one that other hosts can
@@ -59,9 +87,5 @@ func listenFew(flag, address string, logger *slog.Logger) (net.Listener, error) 
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, cannotListen(flag, err)
-	}
-	return conns.Limit(listener, caps, logger), nil
+	return listenWithin(flag, address, caps, logger)
 }

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"log/slog"
-	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -64,50 +61,6 @@ func (c *cell) newLane(store *clickhouse.Server, metrics *push.Metrics) *push.La
 	writer := write.NewWriter(store.Conn(), write.Retry{Logger: c.logger, Patience: push.Patience})
 	writer.Gate = c.settings.gate(store.Conn())
 	return push.NewLane(writer, metrics, c.logger)
-}
-
-// An ingestServer takes records at an address of its own.
-type ingestServer struct {
-	listener net.Listener
-	api      *httpapi.Server // nil before it is started
-}
-
-// openIngest opens the address of its own for records, if there is one.
-func (a *app) openIngest(c serveCmd, logger *slog.Logger) error {
-	if c.IngestListen == "" {
-		return nil
-	}
-	connections, err := c.listen("--ingest-listen", c.IngestListen, logger)
-	if err != nil {
-		return err
-	}
-	a.ingest = &ingestServer{listener: connections}
-	if a.certificate != nil {
-		a.ingest.listener = tls.NewListener(connections, a.certificate.config())
-	}
-	return nil
-}
-
-// start serves records, with what the API has in common with it.
-func (s *ingestServer) start(config httpapi.Config, failed chan<- error) (err error) {
-	config.Engine, config.Usage = nil, nil
-	if s.api, err = httpapi.New(config); err != nil {
-		return err
-	}
-	go func() { failed <- s.api.Serve(s.listener) }()
-	config.Logger.Info("taking records", "address", s.listener.Addr().String())
-	return nil
-}
-
-// close finishes the requests in flight, until ctx is done.
-func (s *ingestServer) close(ctx context.Context) error {
-	switch {
-	case s == nil:
-		return nil
-	case s.api == nil:
-		return s.listener.Close()
-	}
-	return s.api.Shutdown(ctx)
 }
 
 // check refuses settings that cannot work.

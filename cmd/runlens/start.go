@@ -174,17 +174,11 @@ func interruptible(ctx context.Context, drain time.Duration, do func(context.Con
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- do(ctx) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(drain + interruptPatience):
+	err, came := awaited(ctx, ended, drain+interruptPatience)
+	if !came {
 		return errors.New("interrupted while it waited for a file or a terminal; the output is not whole")
 	}
+	return err
 }
 
 // diskFull reports whether something failed because the disk of the store is full.
