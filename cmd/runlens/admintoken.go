@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/runlens/runlens/cmd/internal/profile"
 )
 
 // adminTokenFile is in the data directory: the token of the admin addresses of all servers and workers that use it and
@@ -25,20 +27,7 @@ func makeAdminToken(dataDir string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
-	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return "", err
-	}
-	file, err := os.CreateTemp(dataDir, ".admin-token-*") // readable by its owner only
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.WriteString(rand.Text() + "\n")
-	if err := errors.Join(err, file.Close()); err != nil {
-		return "", err
-	}
-	// A link is made whole, and by one process only.
-	if err := os.Link(file.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := profile.CreateOnce(path, []byte(rand.Text()+"\n")); err != nil {
 		return "", err
 	}
 	return readAdminToken(path)

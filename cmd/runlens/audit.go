@@ -62,17 +62,12 @@ func (c auditCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 	}
 	slices.SortStableFunc(entries, func(a, b audit.Entry) int { return a.At.Compare(b.At) })
 	if c.Output == "json" {
-		encoder := json.NewEncoder(io.out)
-		for _, e := range entries {
-			line := auditLine{
+		return printObjects(io.out, entries, func(e audit.Entry) auditLine {
+			return auditLine{
 				At: instant(e.At), ActionID: e.ActionID.String(), Outcome: e.Outcome, Action: e.Action,
 				OrganizationID: string(e.OrganizationID), KeyID: e.KeyID, Actor: e.Actor, Details: json.RawMessage(e.Details),
 			}
-			if err := encoder.Encode(line); err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	}
 	table := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "AT\tACTION\tOUTCOME\tORGANIZATION\tKEY ID\tACTOR\tDETAILS")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -134,13 +133,7 @@ func (c cellsListCmd) cluster(ctx context.Context, logger *slog.Logger, io strea
 
 func (c cellsListCmd) print(io streams, listed []listedCell) error {
 	if c.JSON {
-		encoder := json.NewEncoder(io.out)
-		for _, one := range listed {
-			if err := encoder.Encode(one); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printObjects(io.out, listed, func(one listedCell) listedCell { return one })
 	}
 	table := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CELL\tSLOTS\tSHARE\tSTATE")

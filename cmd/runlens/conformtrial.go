@@ -25,6 +25,7 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/conform"
 	"github.com/runlens/runlens/olap/keys"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -104,10 +105,8 @@ func (t *trial) check(
 		if err != nil || differences == nil || !step.Soon || time.Now().After(deadline) {
 			return differences, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(soonPause):
+		if err := snapshot.Pause(ctx, soonPause); err != nil {
+			return nil, err
 		}
 	}
 }

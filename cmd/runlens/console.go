@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -142,9 +143,5 @@ func (c consoleCmd) export(ctx context.Context, pages *console.Console) error {
 	if err != nil {
 		return usageError{fmt.Errorf("--export: %w", err)}
 	}
-	if err := pages.Export(ctx, c.Dashboard[0], file); err != nil {
-		file.Drop()
-		return err
-	}
-	return file.Keep()
+	return file.Fill(func(w io.Writer) error { return pages.Export(ctx, c.Dashboard[0], w) })
 }

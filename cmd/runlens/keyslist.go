@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -65,19 +64,14 @@ func (c keysListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) e
 }
 
 func printKeysJSON(out io.Writer, list []keys.Listed) error {
-	encoder := json.NewEncoder(out)
-	for _, k := range list {
-		line := listedKey{
+	return printObjects(out, list, func(k keys.Listed) listedKey {
+		return listedKey{
 			KeyID: k.KeyID, OrganizationID: string(k.OrganizationID), Name: k.Name, Scopes: k.Scopes,
 			CreatedAt: instant(k.CreatedAt), LastUsedAt: optionalInstant(k.LastUsedAt), RevokedAt: optionalInstant(k.RevokedAt),
 			ExpiresAt: optionalInstant(k.ExpiresAt), Networks: shownNetworks(k.Networks),
 			Restriction: showRestriction(k.Restriction),
 		}
-		if err := encoder.Encode(line); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 func printKeysText(out io.Writer, list []keys.Listed, now time.Time) error {

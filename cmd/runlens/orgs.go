@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -61,14 +60,9 @@ func (c orgsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) e
 	}
 	slices.SortFunc(all, func(a, b orgs.Organization) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	if c.Output == "json" {
-		encoder := json.NewEncoder(io.out)
-		for _, one := range all {
-			line := listedOrganization{string(one.ID), one.Agents, one.Runs, optionalInstant(one.LastRun), one.Keys}
-			if err := encoder.Encode(line); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printObjects(io.out, all, func(o orgs.Organization) listedOrganization {
+			return listedOrganization{string(o.ID), o.Agents, o.Runs, optionalInstant(o.LastRun), o.Keys}
+		})
 	}
 	return printOrganizations(io.out, all)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -41,4 +42,15 @@ func absolute(path string) string {
 		}
 	}
 	return path
+}
+
+// printObjects prints JSON, an object a line.
+func printObjects[T, L any](out io.Writer, all []T, line func(T) L) error {
+	encoder := json.NewEncoder(out)
+	for _, one := range all {
+		if err := encoder.Encode(line(one)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -120,11 +121,9 @@ func (s *alertState) keep(found []threshold.Crossing) error {
 	if err != nil {
 		return usageError{fmt.Errorf("--on-change: %w", err)}
 	}
-	encoder := json.NewEncoder(file)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(s.crossed); err != nil {
-		file.Drop()
-		return err
-	}
-	return file.Keep()
+	return file.Fill(func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(s.crossed)
+	})
 }

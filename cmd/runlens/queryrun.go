@@ -13,6 +13,7 @@ import (
 	"github.com/runlens/runlens/cmd/internal/threshold"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/http/client/report"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // An asking is a question that is ready to be asked, once or again and again.
@@ -114,11 +115,7 @@ func (a *asking) write(ctx context.Context, run *report.Run) (*crossings, error)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("-o: %w", err)}
 	}
-	if err := a.rows(run, table, crossed, file); err != nil {
-		file.Drop()
-		return nil, err
-	}
-	return crossed, file.Keep()
+	return crossed, file.Fill(func(w io.Writer) error { return a.rows(run, table, crossed, w) })
 }
 
 func (a *asking) rows(run *report.Run, table report.Table, crossed *crossings, out io.Writer) error {
@@ -165,10 +162,8 @@ func (a *asking) watch(ctx context.Context, pause time.Duration) error {
 		case code == exitFailed:
 			say(a.err, "runlens: %v", err)
 		}
-		select {
-		case <-ctx.Done():
+		if snapshot.Pause(ctx, pause) != nil {
 			return nil
-		case <-time.After(pause):
 		}
 	}
 }

@@ -202,9 +202,8 @@ func writeReadyFile(path, address string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(file, address); err != nil {
-		file.Drop()
+	return file.Fill(func(w io.Writer) error {
+		_, err := io.WriteString(w, address)
 		return err
-	}
-	return file.Keep()
+	})
 }

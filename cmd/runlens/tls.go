@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 const (
@@ -60,13 +62,8 @@ func (c *certificateFiles) config() *tls.Config {
 
 // follow serves what the files contain until ctx is done.
 func (c *certificateFiles) follow(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(certificateCheck):
-			c.refresh(ctx)
-		}
+	for snapshot.Pause(ctx, certificateCheck) == nil {
+		c.refresh(ctx)
 	}
 }
 

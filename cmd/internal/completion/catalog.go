@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/client"
 )
 
@@ -52,16 +53,7 @@ func (v Values) cached(file string) (*client.Catalog, time.Time) {
 
 // keep replaces a file as a whole, since several shells may write it at once. Without it the next Tab asks again.
 func (v Values) keep(file string, catalog *client.Catalog) {
-	content, err := json.Marshal(catalog)
-	if err != nil || v.Cache == "" || os.MkdirAll(v.Cache, 0o700) != nil {
-		return
-	}
-	part, err := os.CreateTemp(v.Cache, "*.partial")
-	if err != nil {
-		return
-	}
-	_, err = part.Write(content)
-	if part.Close() != nil || err != nil || os.Rename(part.Name(), file) != nil {
-		os.Remove(part.Name())
+	if content, err := json.Marshal(catalog); err == nil && v.Cache != "" {
+		_ = profile.Replace(file, content)
 	}
 }

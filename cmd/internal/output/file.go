@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// A File takes the place of the one at its path when it is kept; until then that one is whole. The new file is in the
+// A File takes the place of the one at its path when it is filled; until then that one is whole. The new file is in the
 // same folder, and its name ends in ".partial". A path that is no regular file, such as a pipe, is written as it is.
 type File struct {
 	out  io.Writer
@@ -111,8 +111,16 @@ func readableAs(file *os.File, old os.FileInfo) error {
 	return file.Chmod(mode)
 }
 
-// Keep puts the whole file in its place.
-func (f *File) Keep() error {
+// Fill writes the file and puts it in its place. If it cannot be written, the file at the path stays as it was.
+func (f *File) Fill(write func(io.Writer) error) error {
+	if err := write(f); err != nil {
+		f.drop()
+		return err
+	}
+	return f.keep()
+}
+
+func (f *File) keep() error {
 	if f.path == "" {
 		return f.file.Close()
 	}
@@ -126,8 +134,7 @@ func (f *File) Keep() error {
 	return named(err, f.path)
 }
 
-// Drop leaves the file at the path as it was.
-func (f *File) Drop() {
+func (f *File) drop() {
 	f.file.Close()
 	if f.path != "" {
 		os.Remove(f.file.Name())

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -43,10 +44,10 @@ func TestOthersChooseNoPermissions(t *testing.T) {
 			if file, err = Create(in(name)); err != nil {
 				return
 			}
-			if _, err = file.Write([]byte("rows")); err != nil {
-				return
-			}
-			err = file.Keep()
+			err = file.Fill(func(w io.Writer) error {
+				_, err := io.WriteString(w, "rows")
+				return err
+			})
 		})
 		if err == nil {
 			var info os.FileInfo
@@ -142,7 +143,7 @@ func TestErrorsNameThePath(t *testing.T) {
 	if _, err := file.Write([]byte("a")); err == nil || strings.Contains(err.Error(), "partial") {
 		t.Error(err)
 	}
-	if err := file.Keep(); err == nil || strings.Contains(err.Error(), "partial") {
+	if err := file.keep(); err == nil || strings.Contains(err.Error(), "partial") {
 		t.Error(err)
 	}
 }

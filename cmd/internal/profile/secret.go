@@ -19,7 +19,7 @@ func (f Folder) LinkSecret() ([]byte, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		secret := make([]byte, secretBytes)
 		rand.Read(secret)
-		if err := create(path, secret); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := CreateOnce(path, secret); err != nil {
 			return nil, err
 		}
 	}
@@ -35,9 +35,9 @@ func (f Folder) LinkSecret() ([]byte, error) {
 	return secret, err
 }
 
-// create makes a file that is there whole or not at all, and fails if there is one: of two who do so at the same time
-// one succeeds.
-func create(path string, content []byte) error {
+// CreateOnce makes a file, which only its owner can read, unless there is one. It is there whole or not at all, and of
+// several who make it at the same time all find the same. Folders that are missing are made.
+func CreateOnce(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -50,5 +50,8 @@ func create(path string, content []byte) error {
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	return os.Link(file.Name(), path)
+	if err = os.Link(file.Name(), path); errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
