@@ -33,9 +33,7 @@ func TestAdminTokenOfTheDataDirectory(t *testing.T) {
 		}
 	}
 	request, err := http.NewRequest(http.MethodGet, address+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Host = "a.example"
 	if code, text := send(t, request); code != http.StatusMisdirectedRequest {
 		t.Errorf("metrics for a page of another site: %d %s", code, text)
@@ -110,14 +108,10 @@ func TestAdminTokenOfOthers(t *testing.T) {
 		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
 	} {
 		dir := t.TempDir()
-		if err := put(filepath.Join(dir, adminTokenFile)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, put(filepath.Join(dir, adminTokenFile)))
 		var log bytes.Buffer
 		server, err := (adminFlags{}).open("127.0.0.1:0", dir, slog.New(slog.NewJSONHandler(&log, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		server.Start(admin.Content{}, func(error) {})
 		code, _ := get(t, "http://"+server.Address()+"/debug/pprof/", string(content))
 		server.Close()

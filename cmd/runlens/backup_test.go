@@ -34,9 +34,7 @@ func people(t *testing.T, path string) {
 			lines = append(lines, fmt.Sprintf(run, id, id, who, moved, moved), fmt.Sprintf(attribution, id, who, moved))
 		}
 	}
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
 }
 
 // answersOf are the answers of a server on a store to questions that read every table of records.
@@ -145,17 +143,13 @@ func TestBackup(t *testing.T) {
 func earlier(t *testing.T, dir string) string {
 	t.Helper()
 	n, err := readNote(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n.BegunAt = n.BegunAt.Add(-365 * 24 * time.Hour)
 	text, err := json.Marshal(n)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, backupNote), text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 

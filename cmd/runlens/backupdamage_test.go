@@ -24,9 +24,7 @@ func TestDamagedBackup(t *testing.T) {
 		"records/data/runlens/runs") {
 		name := filepath.Base(table)
 		backup := filepath.Join(dir, name)
-		if err := os.CopyFS(backup, os.DirFS(whole)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.CopyFS(backup, os.DirFS(whole)))
 		overwrite(t, filepath.Join(backup, table, "*", "data.bin"))
 		half := []string{"--data-dir", filepath.Join(dir, "of-"+name), "--engine-lib", flags[3]}
 		code, out, stderr := command(t, "", append([]string{"engine", "restore", backup}, half...)...)
@@ -54,9 +52,7 @@ func overwrite(t *testing.T, pattern string) {
 		t.Fatalf("%s: %v", pattern, err)
 	}
 	file, err := os.OpenFile(paths[0], os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	if _, err := file.WriteAt([]byte("damaged"), 40); err != nil {
 		t.Fatal(err)

@@ -84,9 +84,7 @@ type action = chromedp.Action[chromedp.Void]
 
 func (b tab) do(actions ...action) {
 	b.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
-		b.Fatal(err)
-	}
+	must(b, chromedp.Do(b.ctx, actions...))
 }
 
 // sent is an action that is a command of the browser's protocol.
@@ -136,9 +134,7 @@ func (b tab) text(expression string) string {
 		return s
 	}
 	j, err := json.Marshal(value)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return string(j)
 }
 
@@ -188,9 +184,7 @@ func (b tab) mouse(selector string) func(kind input.DispatchMouseEventType, part
 		const e = document.querySelector(`+quote(selector)+`);
 		e.scrollIntoView();
 		const r = e.getBoundingClientRect(); return {X: r.x, Y: r.y, Width: r.width, Height: r.height} })()`))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return func(kind input.DispatchMouseEventType, part float64, buttons int64) action {
 		return sent(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: at.X + at.Width*part,
 			Y: at.Y + at.Height/2, Button: "left", Buttons: buttons, ClickCount: buttons})

@@ -29,9 +29,7 @@ func queryCatalog(t *testing.T, o office) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &answer))
 	for i, model := range catalog.Models {
 		got := answer.Models[i]
 		for n, metric := range model.Metrics {

@@ -45,14 +45,10 @@ func inCellsOf(t *testing.T, file string) *deployment {
 	d.flags = []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library(), "--cells", d.file("cells.yaml", file)}
 	quiet := slog.New(slog.DiscardHandler)
 	p, err := storeFlags{Cells: d.flags[5], EngineLib: d.flags[3], EngineMemory: 1 << 30}.place(t.Context(), quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	stores, err := p.open(t.Context(), quiet, openMigrated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { closeAll(stores) })
 	for i, name := range []string{"a", "b", "c"} {
 		d.cells[name] = stores[i]
@@ -79,9 +75,7 @@ func (d *deployment) file(name, text string) string {
 		text = strings.ReplaceAll(text, "data_dir: "+cell+"}", "data_dir: "+dir+"}")
 	}
 	path := filepath.Join(d.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		d.Fatal(err)
-	}
+	must(d, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -137,9 +131,7 @@ func (d *deployment) signal(cell string, signal syscall.Signal) {
 	if pid == 0 {
 		d.Fatalf("the cell %s has no engine", cell)
 	}
-	if err := syscall.Kill(pid, signal); err != nil {
-		d.Fatal(err)
-	}
+	must(d, syscall.Kill(pid, signal))
 }
 
 const countRuns = `{"model":"agent_runs","metrics":["run_count"],` +

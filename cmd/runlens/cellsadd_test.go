@@ -52,9 +52,7 @@ func TestTablesOverCells(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cells.yaml")
 	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("cells:\n- {name: eu-1, url: 'clickhouse://u@ch1:9001/records'}\n- {name: eu-2, url: 'https://u@ch2:8443/r'}\n")
 	code, out, stderr := command(t, "", "cells", "ddl", "--cells", path)

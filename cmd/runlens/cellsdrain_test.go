@@ -34,9 +34,7 @@ func TestDrainAfterMovesThatEndedEarly(t *testing.T) {
 		var left, here uint64
 		const count = "SELECT count() FROM runs FINAL WHERE organization_id = $1"
 		for name, n := range map[string]*uint64{"a": &left, to: &here} {
-			if err := d.cells[name].Conn().QueryRow(t.Context(), count, in[i]).Scan(n); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.cells[name].Conn().QueryRow(t.Context(), count, in[i]).Scan(n))
 		}
 		if left != 0 || here != uint64(runs[in[i]]) {
 			t.Errorf("%d runs are in a and %d in %s, want 0 and %d", left, here, to, runs[in[i]])

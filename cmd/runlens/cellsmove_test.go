@@ -34,9 +34,7 @@ func TestMovingAnOrganization(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
 	app, err := startApp(t.Context(), serveWith(t, append(d.flags, "--rate-limit-per-minute", "100000",
 		"--query-timeout", "10m")...), quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer app.Close(context.WithoutCancel(t.Context()))
 	base := "http://" + app.Address()
 	moved, other := d.organizations()[4], d.organizations()[1]
@@ -101,9 +99,7 @@ func TestMovingAnOrganization(t *testing.T) {
 	opened := *paused.opened.Load()
 	held := olaptest.Hold(opened.store.Conn())
 	secrets, err := olap.CursorSecrets(t.Context(), held)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	opened.engine = olap.NewEngine(held, secrets...)
 	paused.opened.Store(&opened)
 	held.Restart()
@@ -135,9 +131,7 @@ func (d *deployment) goOn(app *app, organization string, in ...string) {
 	for _, cell := range in {
 		q, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,` +
 			`"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}` + rest + "}"))
-		if err != nil {
-			d.Fatal(err)
-		}
+		must(d, err)
 		result, err := app.cells[strings.Index("abc", cell)].Run(d.Context(),
 			olap.Request{Access: schema.WholeOrganization(schema.OrganizationID(organization)), Query: q, QueryID: uuid.New()})
 		if err != nil {

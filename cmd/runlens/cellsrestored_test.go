@@ -29,21 +29,15 @@ func TestACellRestoredToBeforeAMove(t *testing.T) {
 	each := func(statement func(table string) string) {
 		t.Helper()
 		for _, table := range []string{schema.TablePlacement, schema.TableAPIKeys} {
-			if err := old.Exec(t.Context(), statement(table)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, old.Exec(t.Context(), statement(table)))
 		}
 	}
 	each(func(table string) string {
 		return "CREATE TABLE before_" + table + " ENGINE = MergeTree ORDER BY tuple() AS SELECT * FROM " + table
 	})
-	if err := d.move(moved, to, func(move.Step) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.move(moved, to, func(move.Step) error { return nil }))
 	app, err := startApp(t.Context(), serveWith(t, append(d.flags, "--rate-limit-per-minute", "100000")...), quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { app.Close(context.Background()) })
 	base := "http://" + app.Address()
 	answers := func(want int, within time.Duration) bool {
@@ -71,25 +65,17 @@ func TestACellRestoredToBeforeAMove(t *testing.T) {
 		t.Error("nobody told the cell that was restored")
 	}
 
-	if err := app.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, app.Close(t.Context()))
 	restore()
 	p, err := storeFlags{Cells: d.flags[5], EngineLib: d.flags[3], EngineMemory: 1 << 30}.named()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	placement, err := cells.Find(t.Context(), p.list, map[string]driver.Conn{from: old})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.know(placement)
 	owns := func(cell string) bool { return p.flags[cell].owns()(schema.OrganizationID(moved)) }
 	inNew := owns(to)
 	stores, err := p.open(t.Context(), quiet, openMigrated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer closeAll(stores)
 	if inNew == owns(from) {
 		t.Error("who goes through the cells, and opens them meanwhile, has the organization in none or in two")

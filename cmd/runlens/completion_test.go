@@ -122,14 +122,10 @@ func queryCompletion(t *testing.T, o office) {
 // completionInTrouble has what fails or hangs: there is less to choose from, in bounded time and without an error.
 func completionInTrouble(t *testing.T, d *desk) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer silent.Close()
 	pipe := filepath.Join(t.TempDir(), "pipe") // nobody ever writes into it
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	file := fileOf(t, "key", []byte(d.key))
 	for line, want := range map[string]string{
 		"query --url 127.0.0.1:1 --metrics run_c":                          "words",
@@ -163,9 +159,7 @@ func completionInTrouble(t *testing.T, d *desk) {
 		t.Fatalf("the cache has %v", files)
 	}
 	long := time.Now().Add(-24 * time.Hour)
-	if err := os.Chtimes(files[0], long, long); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(files[0], long, long))
 	t.Setenv("RUNLENS_API_KEY", "rl_nobody")
 	if got := completed(t, "query --metrics run_c"); got != "words run_count" {
 		t.Errorf("from an old cache: %s", got)
@@ -187,12 +181,8 @@ if [ "$1" = __complete ]; then ` + commandVariable + `=1 exec '` + os.Args[0] + 
 printf '<%s>' "$@" > typed
 `
 	for name, text := range map[string]string{"bin/runlens": stub, "data.csv": ""} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must(t, os.WriteFile(name, []byte(text), 0o700))
 	}
 	t.Setenv("PATH", filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
 	t.Setenv("HOME", folder)
@@ -204,9 +194,7 @@ printf '<%s>' "$@" > typed
 				t.Skip(shell + " is not installed")
 			}
 			_, script, _ := command(t, "", "completion", shell)
-			if err := os.WriteFile("_runlens", []byte(script), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile("_runlens", []byte(script), 0o600))
 			load := "source ./_runlens"
 			if shell == "zsh" {
 				load = "fpath=($PWD $fpath); autoload -U compinit; compinit -u -d ./dump"
@@ -235,9 +223,7 @@ func types(t *testing.T, start []string, load string, lines map[string]string) {
 	shell := exec.CommandContext(t.Context(), start[0], start[1:]...)
 	shell.Env = append(os.Environ(), "TERM=dumb")
 	terminal, err := pty.StartWithSize(shell, &pty.Winsize{Rows: 50, Cols: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer shell.Wait()
 	defer terminal.Close()
 	// The word is not typed as it is written: the terminal echoes what is typed.

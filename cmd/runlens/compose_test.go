@@ -25,9 +25,7 @@ func composition(t *testing.T, without string) (*composed.Project, error) {
 	}
 	options, err := compose.NewProjectOptions([]string{"../../deploy/compose.yaml"}, compose.WithEnv(env),
 		compose.WithResolvedPaths(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return options.LoadProject(t.Context())
 }
 
@@ -35,9 +33,7 @@ func composition(t *testing.T, without string) (*composed.Project, error) {
 // has, and its files are there.
 func TestCompose(t *testing.T) {
 	project, err := composition(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, service := range project.Services {
 		for _, volume := range service.Volumes {
 			if volume.Type == composed.VolumeTypeBind {
@@ -80,9 +76,7 @@ func TestCompose(t *testing.T) {
 		}
 		for _, args := range [][]string{service.Command, health[2:]} {
 			parser, err := newParser(&cli{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := parser.Parse(args); err != nil {
 				t.Errorf("%s: runlens %q: %v", name, args, err)
 			}
@@ -113,9 +107,7 @@ func TestCompose(t *testing.T) {
 func TestSampleWriter(t *testing.T) {
 	ctx := t.Context()
 	conn, err := pgx.Connect(ctx, postgrestest.New(t).URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close(ctx)
 	writer, repeats := strings.CutSuffix(read(t, "../../deploy/compose/writer.sql"), "\n\\watch 1\n")
 	if !repeats {

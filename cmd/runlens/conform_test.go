@@ -29,9 +29,7 @@ func TestConform(t *testing.T) {
 		return code, report, stderr
 	}
 	text, err := queries.Files.ReadFile("pages.test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cases := strings.Count(string(text), "\nquery ")
 	code, report, stderr := prove(base, "--only", "pages")
 	if code != 0 || report.Cases != cases || len(report.Failed) > 0 {
@@ -40,9 +38,7 @@ func TestConform(t *testing.T) {
 
 	// A server that is wrong in one way is found out, by the rules that it breaks.
 	target, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ModifyResponse = func(r *http.Response) error {
 		body, err := io.ReadAll(r.Body)
@@ -78,9 +74,7 @@ func TestConform(t *testing.T) {
 
 	quiet := slog.New(slog.DiscardHandler)
 	keeper, err := openMigrated(t.Context(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer keeper.Close()
 	for _, table := range []string{"runs", "attributions", "agents", "api_keys", "rollup_runs"} {
 		var left uint64

@@ -51,9 +51,7 @@ func (o office) console(t *testing.T, organization string, config console.Config
 		"2026-01-08 +15550100004 RUNNING",
 		"2026-01-15 ada@x.example RUNNING")
 	to, err := url.Parse(o.base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // of requests that the console has given up
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,9 +75,7 @@ func (o office) console(t *testing.T, organization string, config console.Config
 	}))
 	t.Cleanup(slow.Close)
 	config.Client, err = client.New(client.Config{URL: slow.URL, Key: d.desk.key, MaxWait: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config.Home = profile.Folder(t.TempDir())
 	if config.Now == nil {
 		config.Now = func() time.Time { return consoleNow }
@@ -93,9 +89,7 @@ func (o office) console(t *testing.T, organization string, config console.Config
 func (d *deskConsole) serve(t *testing.T, config console.Config) {
 	t.Helper()
 	pages, err := console.New(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := httptest.NewUnstartedServer(nil)
 	address := server.Listener.Addr().String()
 	handler, first := pages.Handler(address, func(string) {})

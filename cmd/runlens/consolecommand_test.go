@@ -21,9 +21,7 @@ func consoleCommand(t *testing.T, o office) {
 		out.Close()
 	}()
 	address, err := bufio.NewReader(printed).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, want := range []int{http.StatusSeeOther, http.StatusUnauthorized} { // it works once
 		response, err := browser.Get(strings.TrimSpace(address))

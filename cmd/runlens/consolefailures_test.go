@@ -16,9 +16,7 @@ func consoleFailures(t *testing.T, o office) {
 	var later time.Duration
 	file := filepath.Join(t.TempDir(), "one.yaml")
 	const panel = "last: 11d\npanels:\n- question: {metrics: [run_count], dimensions: [day]}\n"
-	if err := os.WriteFile(file, []byte(panel), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(panel), 0o600))
 	d := o.console(t, "failures", console.Config{Dashboards: []string{file},
 		Now: func() time.Time { return consoleNow.Add(later) }})
 	d.open(d.base + "/explore?model=agent_runs&metrics=run_cont&dimensions=day")

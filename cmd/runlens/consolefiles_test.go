@@ -58,9 +58,7 @@ func consoleCopies(t *testing.T, o office) {
 func consoleDashboards(t *testing.T, o office) {
 	file := filepath.Join(t.TempDir(), "health.yaml")
 	write := func(content string) {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(content), 0o600))
 	}
 	write("title: Health\nlast: 11d\nrefresh: 1m\npanels:\n- saved: ./runs.yaml\n- title: People\n" +
 		"  question: {metrics: [run_count], dimensions: [user_identifier]}\n" +
@@ -68,9 +66,7 @@ func consoleDashboards(t *testing.T, o office) {
 		"- title: Days\n  question: {metrics: [run_count], dimensions: [day], compare: previous}\n")
 	saved := filepath.Join(filepath.Dir(file), "runs.yaml")
 	content := "metrics: [run_count, unique_initiator_count]\ndimensions: [day]\nlast: 3d\noutput: table\n"
-	if err := os.WriteFile(saved, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(saved, []byte(content), 0o600))
 	d := o.console(t, "dashboards", console.Config{Dashboards: []string{file}})
 	d.desk.use(t)
 	d.shows("h1", "Health")

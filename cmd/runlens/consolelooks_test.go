@@ -39,9 +39,7 @@ func consoleLooks(t *testing.T, o office) {
 	file := filepath.Join(t.TempDir(), "people.yaml")
 	content := "title: People\nlast: 15d\npanels:\n- question: {metrics: [run_count], dimensions: [day]}\n" +
 		"- question: {metrics: [run_count, run_success_rate], dimensions: [user_identifier], compare: previous}\n"
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(content), 0o600))
 	d := o.console(t, "looks", console.Config{Dashboards: []string{file},
 		Admin: []console.Admin{{Address: strings.TrimPrefix(o.admin, "http://"), Token: adminToken(t, o.flags)}}})
 	const lines = "/explore?model=agent_runs&metrics=run_count&metrics=unique_initiator_count&dimensions=user_identifier" +
@@ -96,13 +94,9 @@ func (d *deskConsole) looksAs(name string) {
 	// The time of an answer is another one every time.
 	d.text(`document.querySelectorAll(".asof").forEach((e) => { e.style.visibility = "hidden" }); scrollTo(0, 0)`)
 	shot, err := chromedp.Run(d.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		d.Fatal(err)
-	}
+	must(d, err)
 	full, err := png.Decode(bytes.NewReader(shot))
-	if err != nil {
-		d.Fatal(err)
-	}
+	must(d, err)
 	got := reduced(full)
 	file := filepath.Join("testdata", "console", name+".png")
 	fonts := filepath.Join("testdata", "console", "fonts.txt")
@@ -110,13 +104,9 @@ func (d *deskConsole) looksAs(name string) {
 		g.font = "100px system-ui"; return g.measureText("runlens 0123456789").width.toFixed(0) })()`)
 	if *updateLooks {
 		var b bytes.Buffer
-		if err := png.Encode(&b, got); err != nil {
-			d.Fatal(err)
-		}
+		must(d, png.Encode(&b, got))
 		for to, content := range map[string][]byte{file: b.Bytes(), fonts: []byte(measured + "\n")} {
-			if err := os.WriteFile(to, content, 0o644); err != nil {
-				d.Fatal(err)
-			}
+			must(d, os.WriteFile(to, content, 0o644))
 		}
 		return
 	}
@@ -125,14 +115,10 @@ func (d *deskConsole) looksAs(name string) {
 		return
 	}
 	open, err := os.Open(file)
-	if err != nil {
-		d.Fatal(err)
-	}
+	must(d, err)
 	defer open.Close()
 	want, err := png.Decode(open)
-	if err != nil {
-		d.Fatal(err)
-	}
+	must(d, err)
 	if share, err := difference(got, want); err != nil || share > unlikeShare {
 		seen := filepath.Join(os.TempDir(), "runlens-console-"+name+".png")
 		d.Errorf("%s looks different in %.2f %% of its picture (%v): see %s; `go test ./cmd/runlens -run TestConsole/looks "+

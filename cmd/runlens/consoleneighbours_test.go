@@ -67,9 +67,7 @@ func consoleNeighbours(t *testing.T, o office) {
 		d.until(`document.title === "neighbour"`)
 	}
 	address, err := url.Parse(d.base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Nor can its script read the console, of which it knows the address alone.
 	for _, page := range []string{"/explore", "/download?format=csv"} {
 		d.text(`(window.read = "", fetch(` + quote("http://"+address.Host+page) + `, {credentials: "include"})
@@ -86,18 +84,14 @@ func consoleNeighbours(t *testing.T, o office) {
 	d.shows("h1", "Open the console")
 
 	pages, err := console.New(t.Context(), d.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := httptest.NewUnstartedServer(nil)
 	handler, first := pages.Handler(server.Listener.Addr().String(), func(string) {})
 	server.Config.Handler = handler
 	server.Start()
 	defer server.Close()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	browser := http.Client{Jar: jar}
 	response, err := browser.Get(first)
 	if err != nil || response.StatusCode != http.StatusOK || !strings.HasSuffix(response.Request.URL.Path, "/explore") {
@@ -106,9 +100,7 @@ func consoleNeighbours(t *testing.T, o office) {
 	response.Body.Close()
 	for _, path := range []string{"/", "/explore", "/a/b"} {
 		response, err := browser.Get(n.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		response.Body.Close()
 	}
 	n.got(t, 8)

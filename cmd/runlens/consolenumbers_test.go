@@ -112,9 +112,7 @@ func consoleStaysOpen(t *testing.T, o office) {
 	write := func(panels string) {
 		// There it is 23:45.
 		content := "title: Wall\nlast: 11d\nrefresh: 1h\ntimezone: Australia/Eucla\npanels:\n" + panels
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(content), 0o600))
 	}
 	const (
 		failures = "- title: Failures of all\n  question: {metrics: [failed_run_count], dimensions: [day]}\n"

@@ -93,9 +93,7 @@ func recorded(t *testing.T, o office, times int, e usage.Entry) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	store, err := openStore(t.Context(), storeFlags{DataDir: o.flags[1], EngineLib: o.flags[3]}, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer store.Close()
 	log := usage.NewLog(store.Conn(), quiet)
 	for range times {
@@ -113,9 +111,7 @@ func consoleWorker(t *testing.T, o office) {
 	execute(t, conn, "INSERT INTO runs (organization_id, run_id, agent_id, status) VALUES ('acme', gen_random_uuid(), "+
 		"gen_random_uuid(), 'STATUS_OF_TOMORROW')")
 	locked, err := conn.Begin(t.Context()) // its rows can't be read until it ends
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lock(t, locked)
 	address, stop := working(t, url, o.flags...)
 	d := o.console(t, "worker", console.Config{Admin: []console.Admin{{Address: address}}})
@@ -129,9 +125,7 @@ func consoleWorker(t *testing.T, o office) {
 	}
 	row("Worker: run", "^copying$", "good")
 	d.shows("#status section p", "records are still being copied for the first time")
-	if err := locked.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, locked.Rollback(t.Context()))
 	for _, kind := range []string{"agent", "attribution", "run"} {
 		row("Worker: "+kind, "^[0-9]+ s behind$", "good")
 	}
@@ -159,9 +153,7 @@ func adminOperator(t *testing.T, o office) {
 	explain := func(method, address, body string, headers ...string) (int, string) {
 		t.Helper()
 		request, err := http.NewRequest(method, address, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Authorization", "Bearer "+adminToken(t, o.flags))
 		for i := 0; i < len(headers); i += 2 {
 			request.Header.Set(headers[i], headers[i+1])

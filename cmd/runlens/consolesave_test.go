@@ -19,13 +19,9 @@ func consoleSaving(t *testing.T, o office) {
 	const mine = "# Health of the desk\ntitle: Health\n\npanels:\n  # the people first\n" +
 		"  - question: {metrics: [unique_initiator_count], start: 2026-01-01, end: 2026-01-08} # exact\n\n# to come: costs\n"
 	const broken = "panels:\n- question: {metrics: [run_count]}\n- question:\n    metrics: [run_count]\n    grane: week\n"
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(folder, 0o700))
 	for file, content := range map[string]string{health: mine, filepath.Join(folder, "broken.yaml"): broken} {
-		if err := os.WriteFile(file, []byte(content), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(content), 0o640))
 	}
 	has := func(file, want string) {
 		t.Helper()

@@ -28,9 +28,7 @@ func consoleSharing(t *testing.T, o office) {
 		"secret": "title: Mine\npanels:\n- question: {metrics: [run_count]}\n",
 	} {
 		files[name] = filepath.Join(t.TempDir(), name+".yaml")
-		if err := os.WriteFile(files[name], []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(files[name], []byte(content), 0o600))
 	}
 	server := httptest.NewUnstartedServer(nil)
 	address := "http://" + server.Listener.Addr().String()
@@ -56,9 +54,7 @@ func consoleSharing(t *testing.T, o office) {
 	restarted := *share
 	again.Share = &restarted
 	pages, err := console.New(t.Context(), again)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server.Config.Handler = pages.Shared(server.Listener.Addr().String())
 	server.Start()
 	t.Cleanup(server.Close)
@@ -167,9 +163,7 @@ func consoleSharing(t *testing.T, o office) {
 		}
 	}
 	later.Store(0)
-	if err := os.Remove(files["shown"]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(files["shown"]))
 	if w := get("/share/" + token); w.Code != http.StatusNotFound {
 		t.Errorf("a dashboard that is gone: %d", w.Code)
 	}

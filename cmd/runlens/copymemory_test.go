@@ -52,9 +52,7 @@ func TestCopyMemoryOfLongTexts(t *testing.T) {
 	const runs = 40_000
 	file := filepath.Join(t.TempDir(), "runs.ndjson")
 	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name, identifier := strings.Repeat("𝕏", 492), strings.Repeat("𝕏", 312)
 	for n := range runs {
 		fmt.Fprintf(out, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d",`+
@@ -62,9 +60,7 @@ func TestCopyMemoryOfLongTexts(t *testing.T) {
 			`"initiator_name":"%s%08d","created_at":"2026-01-01T09:30:00Z","updated_at":"2026-06-01T09:31:00Z"}`+"\n",
 			n, identifier, n, name, n)
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, out.Close())
 	copiedWithin(t, store(t), file)
 }
 
@@ -98,9 +94,7 @@ func TestCopyMemoryOfLargeParquetPages(t *testing.T) {
 			}
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	copiedWithin(t, store(t), "--record", "run", fileOf(t, "runs.parquet", content.Bytes()))
 }
 
@@ -110,16 +104,12 @@ func TestVerifyMemory(t *testing.T) {
 	flags := store(t)
 	file := filepath.Join(t.TempDir(), "agents.ndjson")
 	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n := range agents {
 		fmt.Fprintf(out, `{"record":"agent","organization_id":"acme","agent_id":"0b7e4d2c-9f3a-4c61-8a55-%012d",`+
 			`"name":"A","updated_at":"2026-06-01T09:31:00Z"}`+"\n", n)
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, out.Close())
 	said := peaked(t, exitFailed, append([]string{"verify", "--json", file}, flags...)...)
 	if !strings.Contains(said, `"missing":{"count":300000,"ids":["0b7e4d2c-9f3a-4c61-8a55-`) {
 		t.Errorf("%.2000s", said)

@@ -21,22 +21,16 @@ func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
 	ingestTwoDays(t, flags)
 	joined, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
 		slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer joined.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	conn := joined.Conn()
 	first, err := olap.CursorSecrets(ctx, conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run := func(engine *olap.Engine, body string) (cursor string, err error) {
 		t.Helper()
 		q, err := query.Parse([]byte(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		result, err := engine.Run(ctx,
 			olap.Request{Access: schema.WholeOrganization("acme"), Query: q, QueryID: uuid.New(), RequestID: "r", KeyID: "k"})
 		if err != nil {
@@ -46,9 +40,7 @@ func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
 	}
 	running := olap.NewEngine(conn, first...)
 	before, err := run(running, firstDay+"}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A rotation of some time ago, which signs already, of which this server has not heard.
 	if err := conn.Exec(ctx, "INSERT INTO secrets (name, value, created_at) SELECT 'cursor/2', 'a secret of later', "+
 		"now64(9) - INTERVAL 1 DAY"); err != nil {
@@ -59,9 +51,7 @@ func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
 		t.Fatal(len(second), err)
 	}
 	after, err := run(olap.NewEngine(conn, second...), firstDay+"}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := run(running, firstDay+`,"cursor":"`+after+`"}`); err == nil {
 		t.Fatal("the new secret is known before it was read")
 	}
@@ -87,9 +77,7 @@ func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
 func jsonField(t *testing.T, object []byte, name string) string {
 	t.Helper()
 	var fields map[string]any
-	if err := json.Unmarshal(object, &fields); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(object, &fields))
 	text, _ := fields[name].(string)
 	return text
 }

@@ -14,9 +14,7 @@ func TestDamagedPartsAreTold(t *testing.T) {
 	conn := joined(t, flags)
 	var path string
 	const part = "SELECT any(path) FROM system.parts WHERE database = currentDatabase() AND table = 'runs' AND active"
-	if err := conn.QueryRow(t.Context(), part).Scan(&path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.QueryRow(t.Context(), part).Scan(&path))
 	serve := func() (p *process, metrics string) {
 		ready, admin := filepath.Join(t.TempDir(), "ready"), freeAddress(t)
 		p = spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--ready-file", ready, "--admin-listen", admin,
@@ -37,9 +35,7 @@ func TestDamagedPartsAreTold(t *testing.T) {
 			t.Errorf("a server that does no maintenance does not tell %s", metric)
 		}
 	}
-	if err := os.Truncate(filepath.Join(path, "columns.txt"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(filepath.Join(path, "columns.txt"), 0))
 	killEngine(t, flags[1])
 	if p, metrics = serve(); !strings.Contains(metrics, metric) || !strings.Contains(p.err.String(), words) {
 		t.Errorf("the log and the metrics do not report a damaged part: %s", p.err.String())

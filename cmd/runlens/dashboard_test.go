@@ -170,9 +170,7 @@ func dashboard(t *testing.T) []byte {
 			variable("job", "Job"), variable("instance", "Instance"),
 		}},
 	}, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return append(text, '\n')
 }
 
@@ -180,9 +178,7 @@ func dashboard(t *testing.T) []byte {
 func TestDashboard(t *testing.T) {
 	want := dashboard(t)
 	if *update {
-		if err := os.WriteFile(grafana, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(grafana, want, 0o644))
 	}
 	if got := read(t, grafana); got != string(want) {
 		t.Error("deploy/grafana/runlens.json is another one: go test ./cmd/runlens -run TestDashboard -update")

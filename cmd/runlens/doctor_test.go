@@ -52,9 +52,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%s: %s", check, d.told(check))
 		}
 	}
-	if err := joined(t, flags).Exec(t.Context(), "DROP TABLE count_inserted_runs SYNC"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, joined(t, flags).Exec(t.Context(), "DROP TABLE count_inserted_runs SYNC"))
 	if d := diagnose(t, exitFailed, flags...); d.Result != finding.Problem ||
 		!strings.Contains(d.told("tables"), "count_inserted_runs is missing") {
 		t.Errorf("found %+v", d)
@@ -89,9 +87,7 @@ func TestDoctorWithFewFiles(t *testing.T) {
 		t.Errorf("ends with %v", err)
 	}
 	var d diagnosed
-	if err := json.Unmarshal(out, &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(out, &d))
 	want := "warning: a process of this user may have 256 files open, so that serve takes 64 connections, not 4096\nulimit"
 	if told := d.told("open files"); !strings.HasPrefix(told, want) {
 		t.Errorf("found %s", told)
@@ -144,9 +140,7 @@ func TestDoctorOfASource(t *testing.T) {
 func TestDoctorOfAStandby(t *testing.T) {
 	server := postgrestest.New(t)
 	standby, err := server.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := diagnose(t, exitFailed, append([]string{"--source", standby.URL()}, store(t)...)...)
 	if told := d.told("source standby"); !strings.Contains(told, "the source is a standby, ") {
 		t.Errorf("found %q", told)
@@ -174,27 +168,19 @@ func TestStartsLogWhatIsWrong(t *testing.T) {
 	ingestTwoDays(t, flags)
 	var path string
 	const part = "SELECT any(path) FROM system.parts WHERE database = currentDatabase() AND table = 'runs' AND active"
-	if err := joined(t, flags).QueryRow(t.Context(), part).Scan(&path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(filepath.Join(path, "columns.txt"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, joined(t, flags).QueryRow(t.Context(), part).Scan(&path))
+	must(t, os.Truncate(filepath.Join(path, "columns.txt"), 0))
 	killEngine(t, flags[1])
 	if log := serve(); strings.Count(log, `"check":"damaged parts"`) != 1 || strings.Count(log, `"check":`) != 1 {
 		t.Errorf("not logged once: %s", log)
 	}
 	url, _ := operational(t, 1)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer log.Close()
 	p := exec.Command(os.Args[0], append([]string{"worker", "--source", url, "--admin-listen", "off"}, flags...)...)
 	p.Env, p.Stderr = append(os.Environ(), commandVariable+"=1"), log
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	t.Cleanup(func() {
 		p.Process.Kill()
 		p.Wait()

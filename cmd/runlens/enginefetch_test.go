@@ -19,16 +19,10 @@ func TestEngineFetchDoesNothingTwice(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	t.Setenv("RUNLENS_ENGINE_REGISTRY", "http://127.0.0.1:1")
 	dir, err := clickhouse.FetchDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := clickhouse.FetchedLibrary(dir)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(t, os.WriteFile(path, nil, 0o700))
 	code, out, stderr := command(t, "", "engine", "fetch")
 	if code != exitDone || out != path+" is already there\n" || stderr != "" {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
@@ -47,9 +41,7 @@ func TestEngineFetchRefusesAnotherPackage(t *testing.T) {
 	defer server.Close()
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "lib.tgz")
-	if err := os.WriteFile(file, []byte("another"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("another"), 0o600))
 	for _, from := range []string{"--registry=" + server.URL, file} {
 		code, out, stderr := command(t, "", "engine", "fetch", "--dir", dir, from)
 		if code != exitFailed || out != "" || !strings.Contains(stderr, "is not the one that was pinned") {
@@ -79,9 +71,7 @@ func TestEngineFetchSaysWhatItLacks(t *testing.T) {
 		})
 	}
 	npm := "#!/bin/sh\n[ \"$*\" = 'config get registry' ] && echo ftp://registry\n"
-	if err := os.WriteFile(filepath.Join(programs, "npm"), []byte(npm), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(programs, "npm"), []byte(npm), 0o700))
 	if code, _, stderr := command(t, "", "engine", "fetch", "--dir", dir); code != exitFailed ||
 		!strings.Contains(stderr, "the registry is no http or https address") {
 		t.Errorf("with npm: exit code %d: %s", code, stderr)

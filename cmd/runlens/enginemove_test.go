@@ -63,9 +63,7 @@ func TestEngineMove(t *testing.T) {
 	}
 	here := []string{"--data-dir", memory.TempDir(t), "--engine-lib", clickhousetest.Library()}
 	from, err := openFilled(t, storeFlags{DataDir: here[1], EngineLib: here[3]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	records := filepath.Join(t.TempDir(), "people.ndjson")
 	people(t, records)
 	run(exitDone, "", here, "ingest", records)
@@ -74,9 +72,7 @@ func TestEngineMove(t *testing.T) {
 	revokedID, revoked := createKey(t, here)
 	run(exitDone, "", here, "keys", "revoke", revokedID)
 	scripts, err := conform.Scripts(os.DirFS("../../testdata/queries"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	one := &placed{names: []string{oneCell}}
 	worked := newTrial([]*clickhouse.Server{from}, one, "", quiet, streams{err: io.Discard})
 	scripts, least := olaptest.Some(3, scripts...), 100
@@ -87,9 +83,7 @@ func TestEngineMove(t *testing.T) {
 		renamed := script.Rename(func(name string) string { return worked.prefix + script.Name + "-" + name })
 		for _, step := range renamed.Steps {
 			if step.Records != nil {
-				if err := worked.store(t.Context(), script.Name, step.Records); err != nil {
-					t.Fatal(err)
-				}
+				must(t, worked.store(t.Context(), script.Name, step.Records))
 			}
 		}
 	}
@@ -104,14 +98,10 @@ func TestEngineMove(t *testing.T) {
 
 	// It was interrupted after half of a table, more or less.
 	target, err := openMigrated(t.Context(), storeFlags{ClickhouseURL: there[1], ClickhousePasswordFile: there[3]}, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer target.Close()
 	sending, err := clickhouse.NewTransfer(from, target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	broken, sent := errors.New("broken"), 0
 	interrupted := transfer.Copy{From: from.Conn(), To: target.Conn(), Logger: quiet,
 		Send: func(ctx context.Context, query, insert string) error {
@@ -132,9 +122,7 @@ func TestEngineMove(t *testing.T) {
 		run(exitFailed, "has not ended, so that it lacks rows", there, args...)
 	}
 	// A server of before refreshes what there is.
-	if err := rollup.New(target.Conn(), quiet, 0).Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rollup.New(target.Conn(), quiet, 0).Refresh(t.Context()))
 	// The next one does not see that somebody makes a key meanwhile, says so, and the one after it has the key.
 	stop()
 	madeLate := ""
@@ -193,9 +181,7 @@ func TestEngineMove(t *testing.T) {
 				break
 			}
 		}
-		if err := worked.run(t.Context(), script, &report); err != nil {
-			t.Fatal(err)
-		}
+		must(t, worked.run(t.Context(), script, &report))
 	}
 	if len(report.Failed) > 0 || report.Cases < least {
 		t.Errorf("after %d cases: %+v", report.Cases, report.Failed)

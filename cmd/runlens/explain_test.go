@@ -19,9 +19,7 @@ func TestExplain(t *testing.T) {
 	const byAgent = `{"model":"agent_runs","metrics":["run_count"],"dimensions":["agent_id"],"filters":[{"member":` +
 		`"user_type","op":"in","values":["internal","x"]}],"range":{"start":"2026-01-01","end":"2026-01-31",` +
 		`"timezone":"Europe/Stockholm"},"limit":9}`
-	if err := os.WriteFile(body, []byte(byAgent), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(body, []byte(byAgent), 0o600))
 	if err := os.WriteFile(filepath.Join(home, "saved.yaml"), []byte("model: agent_runs\nmetrics: [run_count]\n"+
 		"dimensions: [agent_id]\nfilter: ['user_type=internal,x']\nstart: 2026-01-01\nend: 2026-01-31\n"+
 		"timezone: Europe/Stockholm\nlimit: 9\noutput: plot\n"), 0o600); err != nil {
@@ -40,9 +38,7 @@ func TestExplain(t *testing.T) {
 			"--limit", "9", "--compare", "previous"}, stockholm...),
 	}
 	var asked any
-	if err := json.Unmarshal([]byte(byAgent), &asked); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(byAgent), &asked))
 	asked.(map[string]any)["order"] = []any{}
 	for _, question := range questions {
 		code, out, stderr := explain(append(question, "--output", "json")...)

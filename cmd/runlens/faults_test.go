@@ -49,9 +49,7 @@ func export(t *testing.T, path string, organization string, n int) {
 	}
 	lines = append(lines, lines[:len(lines)/4]...)
 	r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
 }
 
 // halved is how often something is killed: with -short half as often.
@@ -109,9 +107,7 @@ func TestWorkerSurvivesKills(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	setUp, err := pgx.Connect(ctx, server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := setUp.Exec(ctx, postgres.Layout); err != nil {
 		t.Fatal(err)
 	}
@@ -143,12 +139,8 @@ func TestWorkerSurvivesKills(t *testing.T) {
 		copying.killWithin(400 * time.Millisecond)
 		copying = spawn(t, worker...)
 		time.Sleep(time.Duration(rand.Int64N(int64(400 * time.Millisecond))))
-		if err := server.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Restart(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, server.Kill())
+		must(t, server.Restart(ctx))
 		killEngine(t, flags[1])
 	}
 	stop()

@@ -25,9 +25,7 @@ func behindGateway(t *testing.T, statusOf func(*http.Request) int) []string {
 func gateway(t *testing.T, address string, statusOf func(*http.Request) int) string {
 	t.Helper()
 	engine, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	user := engine.User
 	engine.User, engine.Path = nil, ""
 	reverse := httputil.NewSingleHostReverseProxy(engine)
@@ -75,9 +73,7 @@ func TestWhatAGatewayQuotesIsNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	app, err := startApp(t.Context(), serveWith(t, append(flags, "--data-dir", t.TempDir())...),
 		slog.New(slog.NewJSONHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, key := createKey(t, flags)
 	status, body := post(t, "http://"+app.Address(), key, strings.Replace(totals, `"range"`,
 		`"filters":[{"member":"user_identifier","op":"eq","value":"ada@example.com"}],"range"`, 1))

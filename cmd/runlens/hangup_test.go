@@ -19,19 +19,13 @@ func TestAHangup(t *testing.T) {
 			p := spawnCommand(t, nil, "/bin/sh", append([]string{"-c", start, os.Args[0], "serve",
 				"--listen", "127.0.0.1:0", "--admin-listen", "off", "--ready-file", ready}, flags...)...)
 			url := "http://" + waitForFile(t, p, ready) + "/api/v1/nothing"
-			if err := p.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Process.Signal(syscall.SIGHUP))
 			if name == "nohup" {
 				response, err := http.Get(url)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				response.Body.Close()
 				http.DefaultClient.CloseIdleConnections()
-				if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-					t.Fatal(err)
-				}
+				must(t, p.Process.Signal(syscall.SIGTERM))
 			}
 			p.endsWithin(t, time.Minute)
 			if p.ProcessState.ExitCode() != exitDone {
@@ -40,9 +34,7 @@ func TestAHangup(t *testing.T) {
 		})
 	}
 	in, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	defer out.Close()
 	if _, err := out.WriteString(agentsNDJSON); err != nil {

@@ -87,9 +87,7 @@ func TestHelpTexts(t *testing.T) {
 func testParser(t *testing.T) *kong.Kong {
 	t.Helper()
 	parser, err := newParser(&cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parser
 }
 

@@ -25,14 +25,20 @@ func command(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 	return code, out.String(), err.String()
 }
 
+// must ends the test where something that it needs has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // storeIn is store with an engine in a folder of the test.
 func storeIn(t *testing.T, dir string) []string {
 	t.Helper()
 	flags := []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library()}
 	keeper, err := openFilled(t, storeFlags{DataDir: flags[1], EngineLib: flags[3]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { keeper.Close() })
 	return flags
 }
@@ -57,9 +63,7 @@ func serveWith(t *testing.T, flags ...string) serveCmd {
 	t.Helper()
 	var c cli
 	parser, err := newParser(&c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := parser.Parse(append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"},
 		flags...)); err != nil {
 		t.Fatal(err)
@@ -72,9 +76,7 @@ func started(t *testing.T, flags ...string) (base, admin string, stop func()) {
 	t.Helper()
 	var log bytes.Buffer
 	a, err := startApp(context.Background(), serveWith(t, flags...), slog.New(slog.NewJSONHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	closed := false
 	stop = func() {
 		if closed {
@@ -101,18 +103,14 @@ func started(t *testing.T, flags ...string) (base, admin string, stop func()) {
 func adminToken(t *testing.T, flags []string) string {
 	t.Helper()
 	token, err := readAdminToken(filepath.Join(flags[1], adminTokenFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
 func get(t *testing.T, url, key string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Authorization", "Bearer "+key)
 	return send(t, request)
 }
@@ -120,9 +118,7 @@ func get(t *testing.T, url, key string) (int, string) {
 func post(t *testing.T, base, key, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodPost, base+"/api/v1/analytics/query", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+key)
 	return send(t, request)
@@ -132,14 +128,10 @@ func send(t *testing.T, request *http.Request) (int, string) {
 	t.Helper()
 	request.Close = true // an idle connection would delay the drain
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response.StatusCode, string(body)
 }
 

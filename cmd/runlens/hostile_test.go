@@ -33,9 +33,7 @@ func onTerminal(t *testing.T, args ...string) string {
 	p := exec.Command(os.Args[0], args...)
 	p.Env = append(os.Environ(), commandVariable+"=1", "NO_COLOR=1", "TERM=xterm")
 	terminal, err := pty.StartWithSize(p, &pty.Winsize{Rows: 50, Cols: 250})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer terminal.Close()
 	shown, _ := io.ReadAll(terminal) // ends with an error when the process does
 	p.Wait()                         // commands may fail
@@ -46,13 +44,9 @@ func onTerminal(t *testing.T, args ...string) string {
 func throughHostile(t *testing.T, base string) string {
 	t.Helper()
 	to, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	quoted, err := json.Marshal(hostileText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	inside := string(quoted[1 : len(quoted)-1])
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ModifyResponse = func(r *http.Response) error {
@@ -78,9 +72,7 @@ func throughHostile(t *testing.T, base string) string {
 // themselves where a log or a mail keeps them.
 func queryHostile(t *testing.T, o office) {
 	name, err := json.Marshal(hostileText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run := func(n string, identifier, display string) string {
 		return `{"record":"run","organization_id":"hostile","run_id":"0b7e4d2c-9f3a-4c61-8a55-00000000000` + n +
 			`","agent_id":"` + agentOfDesk + `","status":"COMPLETED","initiator_identifier":` + identifier +
@@ -107,9 +99,7 @@ func queryHostile(t *testing.T, o office) {
 	home := t.TempDir()
 	rejected := filepath.Join(home, "bad\x1b[31m\n.ndjson")
 	record := `{"record":"run","organization_id":"hostile",` + string(name) + `:1}`
-	if err := os.WriteFile(rejected, []byte(record), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(rejected, []byte(record), 0o600))
 	january := strings.Fields("query " + january)
 	ask := func(more ...string) []string { return append(append([]string{}, january...), more...) }
 	stored := func(args ...string) []string { return append(args, d.flags...) }
@@ -189,9 +179,7 @@ func values(t *testing.T, text string) string {
 		delete(value, "queryId")
 		delete(value, "asOf")
 		one, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all.Write(append(one, '\n'))
 	}
 }

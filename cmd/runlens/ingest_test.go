@@ -26,9 +26,7 @@ const (
 func fileOf(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -39,9 +37,7 @@ func packed(t *testing.T, content string) (gz, zst []byte) {
 	w.Write([]byte(content))
 	w.Close()
 	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return g.Bytes(), encoder.EncodeAll([]byte(content), nil)
 }
 
@@ -52,9 +48,7 @@ func TestIngestFormats(t *testing.T) {
 	gz, zst := packed(t, agentsNDJSON)
 	csv := fileOf(t, "runs-1.csv", []byte(runsCSV))
 	other := strings.ReplaceAll(runsCSV, "acme", "globex")
-	if err := os.WriteFile(filepath.Join(filepath.Dir(csv), "runs-2.csv"), []byte(other), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(filepath.Dir(csv), "runs-2.csv"), []byte(other), 0o600))
 	pattern := filepath.Join(filepath.Dir(csv), "runs-*.csv")
 	for _, c := range []struct {
 		stdin string
@@ -132,9 +126,7 @@ func TestRejectsAreMended(t *testing.T) {
 		t.Fatalf("ended with %d: %s", code, out)
 	}
 	content, err := os.ReadFile(rejects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var reject struct {
 		Source, Field, Error string
 		Line                 int

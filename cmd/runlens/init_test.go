@@ -48,9 +48,7 @@ func initFirst(t *testing.T, o office) {
 		}
 		return all
 	}
-	if err := os.WriteFile(dashboard, []byte("title: mine\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(dashboard, []byte("title: mine\n"), 0o600))
 	before := contents()
 	files := fileOf(t, "runs.ndjson", []byte(`{"record":"run","organization_id":"acme",`+
 		`"run_id":"0b7e4d2c-9f3a-4c61-8a55-000000000001","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10",`+

@@ -38,9 +38,7 @@ func TestASignalEndsAnIdleIngest(t *testing.T) {
 		"dry run": {[]byte(agentsNDJSON), []string{"--dry-run", "-"}, stored{Agents: 1}},
 	} {
 		in, out, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := out.Write(c.input); err != nil {
 			t.Fatal(err)
 		}
@@ -58,15 +56,11 @@ func TestASignalEndsAnIdleIngest(t *testing.T) {
 func TestASignalEndsAnIdlePipe(t *testing.T) {
 	flags := store(t)
 	fifo := filepath.Join(t.TempDir(), "agents.ndjson")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(fifo, 0o600))
 	// Without a writer, and standard input without a byte. When the rows of the file before are stored, the next one
 	// is being opened.
 	idle, held, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer idle.Close()
 	defer held.Close()
 	for organization, waiting := range map[string]string{"globex": fifo, "initech": "-"} {
@@ -81,9 +75,7 @@ func TestASignalEndsAnIdlePipe(t *testing.T) {
 
 	p := spawnCommand(t, nil, os.Args[0], append([]string{"ingest", "--json", fifo}, flags...)...)
 	out, err := os.OpenFile(fifo, os.O_RDWR, 0) // reads too, so that drained can tell what is left
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer out.Close()
 	if _, err := out.WriteString(agentsNDJSON + agentsNDJSON); err != nil {
 		t.Fatal(err)
@@ -95,9 +87,7 @@ func TestASignalEndsAnIdlePipe(t *testing.T) {
 // interrupted sends a signal, and expects the end, the summary, and no word of a record that was refused.
 func interrupted(t *testing.T, name string, p *process, by syscall.Signal, want stored) {
 	t.Helper()
-	if err := p.Process.Signal(by); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Process.Signal(by))
 	p.endsWithin(t, time.Minute)
 	var got ingestSummary
 	if err := json.Unmarshal(bytes.TrimSpace(p.out.Bytes()), &got); err != nil {

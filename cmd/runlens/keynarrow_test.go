@@ -34,9 +34,7 @@ func TestKeysThatSeeLess(t *testing.T) {
 	}
 	for _, line := range lines {
 		var key map[string]any
-		if err := json.Unmarshal([]byte(line), &key); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &key))
 		if key["key_id"] == plain["key_id"] && key["restriction"] != nil ||
 			key["key_id"] != plain["key_id"] && !reflect.DeepEqual(key["restriction"], want) {
 			t.Errorf("listed %s", line)
@@ -90,9 +88,7 @@ func TestRestrictionInWords(t *testing.T) {
 // Nothing about a person is in what the audit log has of a key.
 func TestActionsOnRestrictedKeysNameNobody(t *testing.T) {
 	restriction, err := schema.NewRestriction(schema.Restriction{People: []string{"ada@example.com"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key := schema.APIKey{Scopes: []string{"analytics:read"}, KeyLimits: schema.KeyLimits{Restriction: restriction}}
 	details, err := json.Marshal(actionOn("keys create", key).Details)
 	if err != nil || strings.Contains(string(details), "ada") || !strings.Contains(string(details), `"people":1`) {

@@ -116,9 +116,7 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("created %v", created)
 	}
 	end, err := time.Parse(time.RFC3339, created["expires_at"].(string))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for {
 		before := time.Now()
 		code, _ := get(t, base+catalogPath, created["key"].(string))
@@ -164,9 +162,7 @@ func TestKeyNetworks(t *testing.T) {
 		{proxied, here, []string{"127.0.0.1"}, 200},
 	} {
 		request, err := http.NewRequest(http.MethodGet, c.base+catalogPath, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Authorization", "Bearer "+c.key)
 		request.Header["X-Forwarded-For"] = c.forwarded
 		if status, body := send(t, request); status != c.status {

@@ -63,9 +63,7 @@ func TestRevokeOnAFullDisk(t *testing.T) {
 		t.Error(said)
 	}
 
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filler))
 	revoke(1, exitDone) // and leaves space in reserve
 	fill(t, dir)
 	revoke(2, exitDone)
@@ -75,9 +73,7 @@ func TestRevokeOnAFullDisk(t *testing.T) {
 	}
 
 	// Without a server the engine has to be started for it.
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filler))
 	id, _ := createKey(t, flags) // and leaves space in reserve
 	endFirst()
 	endSecond()

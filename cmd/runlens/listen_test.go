@@ -36,9 +36,7 @@ func TestEveryAddressIsBounded(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if len(found["net.Listen"]) != 2 || len(found["http.Server{"]) != 1 {
 		t.Errorf("this test finds %v", found)
@@ -48,9 +46,7 @@ func TestEveryAddressIsBounded(t *testing.T) {
 // An address that another program has is refused with what to do.
 func TestTakenAddress(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer taken.Close()
 	t.Setenv("RUNLENS_API_KEY", "rl_nobody")
 	code, _, stderr := command(t, "", "mcp", "--url", "http://127.0.0.1:1", "--listen", taken.Addr().String())

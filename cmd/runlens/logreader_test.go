@@ -19,13 +19,9 @@ func TestServerOutlivesTheReaderOfItsLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")
-			if err := syscall.Mkfifo(log, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, syscall.Mkfifo(log, 0o600))
 			reader, err := os.OpenFile(log, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer reader.Close()
 			ready := filepath.Join(t.TempDir(), "ready")
 			p := spawnCommand(t, nil, "/bin/sh", append([]string{"-c", `log=$1; shift; exec "$0" "$@" 2>"$log"`, os.Args[0], log,
@@ -35,15 +31,11 @@ func TestServerOutlivesTheReaderOfItsLog(t *testing.T) {
 			client := http.Client{Timeout: time.Minute}
 			for range 5 {
 				response, err := client.Get(url)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				response.Body.Close()
 			}
 			client.CloseIdleConnections()
-			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Process.Signal(syscall.SIGTERM))
 			p.endsWithin(t, time.Minute)
 			if code := p.ProcessState.ExitCode(); code != exitDone {
 				t.Errorf("ended with %v", p.ProcessState)
@@ -56,9 +48,7 @@ func TestServerOutlivesTheReaderOfItsLog(t *testing.T) {
 func fillPipe(t *testing.T, reader *os.File) {
 	t.Helper()
 	fd, err := syscall.Open(reader.Name(), syscall.O_WRONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer syscall.Close(fd)
 	for _, size := range []int{4096, 1} {
 		for err == nil {

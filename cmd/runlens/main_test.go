@@ -187,9 +187,7 @@ func TestEmptyVariables(t *testing.T) {
 func TestMigrateAndVersion(t *testing.T) {
 	flags := store(t)
 	migrations, err := filepath.Glob("../../schema/migrations/*.up.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var newest int
 	if _, err := fmt.Sscanf(filepath.Base(migrations[len(migrations)-1]), "%d_", &newest); err != nil {
 		t.Fatal(err)
@@ -258,9 +256,7 @@ func TestIngestCommand(t *testing.T) {
 		`"name":"Support","updated_at":"2026-01-31T09:30:00Z"}` + "\n"
 	folder := t.TempDir()
 	file, rejects := filepath.Join(folder, "a.ndjson"), filepath.Join(folder, "rejects")
-	if err := os.WriteFile(file, []byte(good+"{}\n"+good), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(good+"{}\n"+good), 0o600))
 	ingest := func(stdin string, args ...string) (int, string, string) {
 		return command(t, stdin, append(append([]string{"ingest"}, args...), flags...)...)
 	}

@@ -50,16 +50,10 @@ func asker(t *testing.T) (questions string) {
 func mcpClient(t *testing.T, env ...string) {
 	t.Helper()
 	modules, err := filepath.Abs("../../deploy/generators/node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/mcp")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS("testdata/mcp")))
+	must(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	client := exec.CommandContext(ctx, "node", "client.mjs")
@@ -81,16 +75,10 @@ func TestMCPOverStreams(t *testing.T) {
 		p := exec.Command(os.Args[0], "mcp")
 		p.Env = append(os.Environ(), commandVariable+"=1")
 		input, err := p.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out, err := p.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, p.Start())
 		fmt.Fprintln(input, initialize)
 		lines := bufio.NewReader(out)
 		if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":1,"result":{`) {
@@ -129,9 +117,7 @@ func TestMCPAnswersWhatCame(t *testing.T) {
 	}
 
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer writer.Close()
 	reader.Close()
 	ended := run(t.Context(), []string{"mcp"}, streams{strings.NewReader(input), writer, io.Discard})
@@ -144,9 +130,7 @@ func TestMCPAnswersWhatCame(t *testing.T) {
 func TestMCPIsInterrupted(t *testing.T) {
 	asker(t)
 	target, err := url.Parse(os.Getenv("RUNLENS_URL"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	forward := httputil.NewSingleHostReverseProxy(target)
 	asked := make(chan bool, 1)
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -161,9 +145,7 @@ func TestMCPIsInterrupted(t *testing.T) {
 	defer silent.Close()
 	t.Setenv("RUNLENS_URL", silent.URL)
 	in, input, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	defer input.Close()
 	p := spawnCommand(t, in, os.Args[0], "mcp")
@@ -213,9 +195,7 @@ func TestMCPOverHTTP(t *testing.T) {
 		"all is well":    {"", key, "", 200},
 	} {
 		request, err := http.NewRequest(http.MethodPost, address, strings.NewReader(initialize))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Host = c.host
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Accept", "application/json, text/event-stream")

@@ -18,9 +18,7 @@ import (
 func TestMCPWithoutAServer(t *testing.T) {
 	asker(t)
 	target, err := url.Parse(os.Getenv("RUNLENS_URL"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := freeAddress(t)
 	t.Setenv("RUNLENS_URL", "http://"+address)
 	in, input := io.Pipe()
@@ -60,9 +58,7 @@ func TestMCPWithoutAServer(t *testing.T) {
 	answers(call(3, "query", question), `"isError":true`, "no server answers at http://"+address)
 
 	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := &http.Server{Handler: httputil.NewSingleHostReverseProxy(target)}
 	go server.Serve(listener)
 	defer server.Close()

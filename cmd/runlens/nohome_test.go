@@ -30,9 +30,7 @@ func TestWithoutHome(t *testing.T) {
 	}
 	const board = "panels: [{question: {metrics: [run_count]}}]\n"
 	for name, content := range map[string]string{"runs.yaml": "metrics: [run_count]\n", "board.yaml": board} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	ask := []string{"query", "--metrics", "run_count", "--today"}
 	for _, c := range []struct {

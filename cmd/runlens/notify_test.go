@@ -27,15 +27,11 @@ type manager struct {
 func manage(t *testing.T, interval string) *manager {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "notify-") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
 	t.Setenv("WATCHDOG_USEC", interval)
@@ -68,9 +64,7 @@ func (m *manager) hears(skip string) string {
 func (m *manager) has() (message string) {
 	m.t.Helper()
 	raw, err := m.conn.SyscallConn()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	var space [512]byte
 	if err := raw.Control(func(fd uintptr) {
 		if n, _, err := syscall.Recvfrom(int(fd), space[:], syscall.MSG_DONTWAIT); err == nil {
@@ -164,9 +158,7 @@ func TestStoppingIsToldBeforeTheEnd(t *testing.T) {
 func TestHealth(t *testing.T) {
 	answers := map[string]int{"/readyz": http.StatusServiceUnavailable, "/healthz": http.StatusOK}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(answers[r.URL.Path])
 		io.WriteString(w, "the store does not \x1b[2Janswer\n")

@@ -34,22 +34,16 @@ func TestAnIngestBeginsAgainAfterAPurge(t *testing.T) {
 	interrupt := func() {
 		t.Helper()
 		in, err := formatFlags{Delimiter: ",", Null: `\N`}.open(files, streams{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		opened, err := openMigrated(t.Context(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, quiet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer opened.Close()
 		backfill := ingest.NewBackfill(checkpoint.NewLog(opened.Conn(), write.Retry{Logger: quiet}), in.fingerprints)
 		if _, _, _, err := backfill.Interrupted(t.Context()); err != nil { // what is saved next counts more
 			t.Fatal(err)
 		}
 		progress := ingest.Progress{Source: 1, Summary: ingest.Summary{Read: 1, Agents: 1}}
-		if err := backfill.Save(t.Context(), progress); err != nil {
-			t.Fatal(err)
-		}
+		must(t, backfill.Save(t.Context(), progress))
 	}
 	for _, c := range []struct {
 		purges [][]string

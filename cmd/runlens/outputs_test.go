@@ -35,27 +35,17 @@ func TestOutputIsInput(t *testing.T) {
 	}
 	t.Setenv("XDG_CONFIG_HOME", folder)
 	for _, below := range []string{"runlens/queries", "data/engine"} {
-		if err := os.MkdirAll(at(below), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(at(below), 0o700))
 	}
 	for name, content := range contents {
-		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(at(name), []byte(content), 0o600))
 	}
-	if err := os.Mkdir(at("sub"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(at("sub"), 0o700))
 	for link, make := range map[string]func(string, string) error{"soft": os.Symlink, "hard": os.Link} {
-		if err := make(at("a.ndjson"), at(link)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, make(at("a.ndjson"), at(link)))
 	}
 	for link, target := range map[string]string{"sub/up": folder, "linked.yaml": at("runlens/profiles.yaml")} {
-		if err := os.Symlink(target, at(link)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, at(link)))
 	}
 	t.Chdir(folder)
 	postgres := []string{"worker", "--source", "postgres://nobody@127.0.0.1:1/none"}
@@ -108,9 +98,7 @@ func TestOutputIsInput(t *testing.T) {
 	}
 	// Standard input too.
 	in, err := os.Open(at("a.ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), []string{"ingest", "--dry-run", "--rejects", "hard", "-"},
@@ -127,9 +115,7 @@ func TestOutputIsInput(t *testing.T) {
 		t.Errorf("another file: ended with %d: %s", code, stderr)
 	}
 	// Cells may come through a pipe, which can be read once.
-	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo("pipe", 0o600))
 	taken := make(chan error, 1)
 	go func() { taken <- os.WriteFile("pipe", []byte(contents["cells.yaml"]), 0) }()
 	code, _, failure := command(t, "", "ingest", "--dry-run", "--cells", "pipe", "--rejects", "new", "a.ndjson")
@@ -149,9 +135,7 @@ func TestOutputIsInput(t *testing.T) {
 // A server refuses to tell its address to a pipe, which it would wait for. Nor does it take the pipe away.
 func TestReadyFileIsAFile(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	code, _, stderr := command(t, "", "serve", "--ready-file", pipe, "--listen", "127.0.0.1:0", "--admin-listen", "off",
 		"--engine-lib", "/nowhere")
 	if code != exitUsage || !strings.Contains(stderr, "name a file") {
@@ -167,12 +151,8 @@ func TestWhatIsSavedIsAQuestion(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", folder)
 	t.Chdir(folder)
-	if err := os.WriteFile("key", []byte("the key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo("pipe.yaml", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile("key", []byte("the key"), 0o600))
+	must(t, syscall.Mkfifo("pipe.yaml", 0o600))
 	for path, says := range map[string]string{
 		"./key":                   "./key does not end in .yaml",
 		"/dev/null":               "/dev/null does not end in .yaml",
@@ -204,9 +184,7 @@ func TestExportIsNoQuestion(t *testing.T) {
 	}
 	const question = "metrics: [run_count]\n"
 	for name, content := range map[string]string{"runs.yaml": question, "board.yaml": "panels: [{saved: ./runs.yaml}]\n"} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	code, _, stderr := command(t, "", "console", "--dashboard", "board.yaml", "--export", "./runs.yaml")
 	if code != exitUsage || !strings.Contains(stderr, "--export ./runs.yaml is also read, as runs.yaml") {
@@ -220,19 +198,13 @@ func TestExportIsNoQuestion(t *testing.T) {
 // A link to the file of --rejects stays one.
 func TestRejectsThroughALink(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rejects")
-	if err := os.WriteFile(path, []byte("of the last run\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(path, path+"-link"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("of the last run\n"), 0o600))
+	must(t, os.Symlink(path, path+"-link"))
 	r, err := newRejects(path+"-link", "", false, os.Stderr)
 	if err == nil {
 		err = r.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if content, err := os.ReadFile(path); len(content) > 0 || err != nil {
 		t.Errorf("behind the link is %q, %v", content, err)
 	}

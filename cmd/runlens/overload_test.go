@@ -112,9 +112,7 @@ func TestBusyAddressesStarveNobody(t *testing.T) {
 	failures := 0
 	for i := range 100 {
 		request, err := http.NewRequest(http.MethodGet, base+"/api/v1/analytics/catalog", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Authorization", "Bearer "+key)
 		client := http.DefaultClient
 		if request.Close = i%2 == 0; !request.Close {
@@ -151,9 +149,7 @@ func TestIdleConnectionsTakeNothingAway(t *testing.T) {
 	for _, full := range []string{admin, address} {
 		for range 1000 {
 			conn, err := net.Dial("tcp", full)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer conn.Close()
 		}
 		if status, body := get(t, "http://"+address+"/api/v1/analytics/catalog", key); status != 200 {

@@ -42,14 +42,10 @@ func TestASignalEndsWhatWaitsForAPipe(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			pipe := filepath.Join(t.TempDir(), "pipe.yaml")
-			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, syscall.Mkfifo(pipe, 0o600))
 			p := spawn(t, strings.Fields(strings.ReplaceAll(args, "PIPE", pipe))...)
 			holds(t, p, func() bool { return opensPipe(p.Process.Pid) })
-			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Process.Signal(syscall.SIGTERM))
 			p.endsWithin(t, time.Minute)
 			if got := p.ProcessState.ExitCode(); got != code || strings.Count(p.err.String(), "\n") != 1 {
 				t.Errorf("ended with %v, want exit code %d and a line:\n%s", p.ProcessState, code, p.err.String())
@@ -73,9 +69,7 @@ func opensPipe(pid int) bool {
 func waitsAreShown(t *testing.T) bool {
 	t.Helper()
 	sleep := exec.Command("sleep", "60")
-	if err := sleep.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sleep.Start())
 	defer sleep.Wait()
 	defer sleep.Process.Kill()
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
@@ -91,9 +85,7 @@ func waitsAreShown(t *testing.T) bool {
 // Only start.go, serve.go and ingest.go decide what a signal does, so that no command becomes deaf by itself.
 func TestSignalsAreNotedInOnePlace(t *testing.T) {
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		switch text, err := os.ReadFile(file); {
 		case err != nil:

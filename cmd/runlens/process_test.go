@@ -48,9 +48,7 @@ func spawnCommand(t *testing.T, in *os.File, program string, args ...string) *pr
 	if in != nil {
 		p.Stdin = in
 	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	go func() {
 		p.Wait()
 		close(p.ended)

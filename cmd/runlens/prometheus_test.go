@@ -31,9 +31,7 @@ func rules(t *testing.T) map[string]string {
 			Rules []struct{ Alert, Expr string }
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, monitoring, "alerts.yml")), &file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, monitoring, "alerts.yml")), &file))
 	alerts := map[string]string{}
 	for _, rule := range file.Groups[0].Rules {
 		alerts[rule.Alert] = rule.Expr
@@ -54,9 +52,7 @@ func TestAlertsAreTestedAndExplained(t *testing.T) {
 			} `yaml:"alert_rule_test"`
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, monitoring, "alerts_test.yml")), &file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(read(t, monitoring, "alerts_test.yml")), &file))
 	fires, quiet, explained := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, test := range file.Tests {
 		for _, c := range test.Cases {
@@ -88,9 +84,7 @@ func TestPromtool(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"alerts.yml", "alerts_test.yml", "prometheus.yml"} {
 		text := strings.ReplaceAll(read(t, monitoring, name), "/run/secrets/", "") // where compose.yaml puts the token
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	// The dashboard's expressions, with values for Grafana's variables, as rules that record them.
 	variables := strings.NewReplacer("$__rate_interval", "5m", "$job", "a", "$instance", "b")
@@ -99,9 +93,7 @@ func TestPromtool(t *testing.T) {
 		recorded += fmt.Sprintf("      - { record: 'panel:%d', expr: '%s' }\n", i, variables.Replace(expression))
 	}
 	for name, text := range map[string]string{"dashboard.yml": recorded, "admin_token": "secret"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for _, args := range []string{"check rules alerts.yml", "check rules dashboard.yml", "check config prometheus.yml",
 		"test rules alerts_test.yml"} {
@@ -148,9 +140,7 @@ func TestMetricsAreShownAndNamedRight(t *testing.T) {
 	_, key := createKey(t, flags)
 	logger := slog.New(slog.DiscardHandler)
 	a, err := startApp(t.Context(), serveWith(t, flags...), logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer a.Close(context.Background())
 	content := a.adminContent(&operatorAPI{}, httpapi.NewMetrics())
 	content.Metrics = append(content.Metrics, workerAdmin([]*cellWorker{newCellWorker(oneCell, storeFlags{},

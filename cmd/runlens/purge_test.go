@@ -24,9 +24,7 @@ func joined(t *testing.T, flags []string) driver.Conn {
 	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
 	store, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store.Conn()
 }
@@ -42,9 +40,7 @@ func counted(t *testing.T, conn driver.Conn, query string, args ...any) (n uint6
 // refreshed refreshes everything that is stored, and checks it.
 func refreshed(t *testing.T, conn driver.Conn, flags []string) {
 	t.Helper()
-	if err := rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()))
 	if code, out, stderr := command(t, "", append([]string{"rollup", "check"}, flags...)...); code != 0 {
 		t.Errorf("check ended with %d:\n%s%.2000s", code, out, stderr)
 	}
@@ -66,9 +62,7 @@ func TestStoppedPurge(t *testing.T) {
 
 	exec := func(statement string) {
 		t.Helper()
-		if err := conn.Exec(ctx, statement); err != nil {
-			t.Fatal(err)
-		}
+		must(t, conn.Exec(ctx, statement))
 	}
 	purge := append([]string{"purge", "--org", "acme", "--person", "p7@example.com", "--yes"}, flags...)
 	exec("SYSTEM STOP MERGES rollup_attributions") // so that the first statement does not end
@@ -81,17 +75,11 @@ func TestStoppedPurge(t *testing.T) {
 		default:
 		}
 	}
-	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Process.Signal(syscall.SIGSTOP))
 	exec("SYSTEM START MERGES rollup_attributions")
-	if err := rollup.Rebuild(ctx, conn); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rollup.Rebuild(ctx, conn))
 	refreshed(t, conn, flags)
-	if err := p.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Process.Signal(syscall.SIGCONT))
 	<-p.ended
 	if code := p.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(p.err.String(), "the claim was lost") {
 		t.Errorf("the stopped purge ended with %d, want 1 and that its claim was lost:\n%s", code, p.err.String())
@@ -139,16 +127,12 @@ func found(t *testing.T, conn driver.Conn, dir string, texts ...string) map[stri
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var tables []string
 	err = conn.QueryRow(context.Background(), "SELECT groupArray(database || '.' || name) FROM system.tables"+
 		" WHERE database IN ('system', currentDatabase()) AND name NOT IN {unread:Array(String)}",
 		server.Named("unread", unread)).Scan(&tables)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Each text in two pieces: the statement itself is in system.processes.
 	var begins, ends []string
 	for _, text := range texts {

@@ -15,9 +15,7 @@ func TestAPurgeOfWhatWasPutAside(t *testing.T) {
 	file := filepath.Join(dir, "people.ndjson")
 	people(t, file)
 	records, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := strings.ReplaceAll(string(records), "ada@x.example", identifier)
 	if code, _, stderr := command(t, text, append([]string{"ingest", "-"}, flags...)...); code != 0 {
 		t.Fatal(stderr)
@@ -26,12 +24,8 @@ func TestAPurgeOfWhatWasPutAside(t *testing.T) {
 	var path string
 	const part = "SELECT any(path) FROM system.parts WHERE database = currentDatabase() AND table = 'attributions'" +
 		" AND active"
-	if err := conn.QueryRow(t.Context(), part).Scan(&path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(filepath.Join(path, "columns.txt"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.QueryRow(t.Context(), part).Scan(&path))
+	must(t, os.Truncate(filepath.Join(path, "columns.txt"), 0))
 	killEngine(t, flags[1])
 	const aside = "SELECT count() FROM system.detached_parts WHERE table = 'attributions'"
 	if n := counted(t, conn, aside); n != 1 {
@@ -40,12 +34,8 @@ func TestAPurgeOfWhatWasPutAside(t *testing.T) {
 	purge := append([]string{"purge", "--org", "acme", "--person", identifier, "--yes"}, flags...)
 	engine := filepath.Join(flags[1], "engine")
 	left := filepath.Join(engine, "backups", "killed")
-	if err := os.MkdirAll(left, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(left, "data.bin"), []byte(identifier), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(left, 0o700))
+	must(t, os.WriteFile(filepath.Join(left, "data.bin"), []byte(identifier), 0o600))
 	code, out, stderr := command(t, "", purge...)
 	if places := found(t, conn, engine, identifier); len(places) == 0 {
 		t.Error("what was put aside does not have the person: this test would not see it")
@@ -59,9 +49,7 @@ func TestAPurgeOfWhatWasPutAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	drop := "ALTER TABLE attributions DROP DETACHED PART '" + name + "' SETTINGS allow_drop_detached = 1"
-	if err := conn.Exec(t.Context(), drop); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.Exec(t.Context(), drop))
 	if code, out, stderr := command(t, "", purge...); code != 0 {
 		t.Errorf("once it is dropped: %d\n%s%s", code, out, stderr)
 	}

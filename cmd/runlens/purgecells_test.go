@@ -50,9 +50,7 @@ func (d *deployment) purgeBeforeAMoveEnds(organization string) {
 		}
 		return nil
 	})
-	if err != nil {
-		d.Fatal(err)
-	}
+	must(d, err)
 	<-purged
 	d.nothingLeft(organization)
 }
@@ -80,9 +78,7 @@ func (d *deployment) nothingLeft(organization string) {
 // A server notes what it answered in the last seconds before the switch when a move has taken out what was there. It
 // stays in the old cell, until a purge of the organization.
 func (d *deployment) purgeOfWhatIsStoredAfterAMove(organization string) {
-	if err := d.move(organization, d.elsewhere(organization), func(move.Step) error { return nil }); err != nil {
-		d.Fatal(err)
-	}
+	must(d, d.move(organization, d.elsewhere(organization), func(move.Step) error { return nil }))
 	d.note(organization)
 	d.run("", "purge", "--org", organization, "--yes")
 	d.nothingLeft(organization)
@@ -102,9 +98,7 @@ func (d *deployment) purgeAfterAMoveThatEndedEarly(organization string) {
 // A purge of several organizations, while a cell is away, is one of those that were never moved and are elsewhere. What
 // the cell may still hand over of another one nobody knows.
 func (d *deployment) purgeWhileACellIsAway(moved, stays string) {
-	if err := d.move(moved, "b", func(move.Step) error { return nil }); err != nil {
-		d.Fatal(err)
-	}
+	must(d, d.move(moved, "b", func(move.Step) error { return nil }))
 	away := d.file("away.yaml", strings.Replace(cellsFile, "data_dir: c", "url: 'http://nobody@127.0.0.1:1/none'", 1))
 	flags := append(d.flags[:4:4], "--cells", away)
 	code, out, stderr := command(d.T, "", append([]string{"purge", "--org", moved, "--org", stays, "--yes"}, flags...)...)

@@ -24,9 +24,7 @@ func TestPurgedPersonStaysOut(t *testing.T) {
 			`{"record":"attribution","organization_id":"acme","attribution_id":%[1]q,"run_id":%[1]q,"agent_id":%[1]q,`+
 			`"user_identifier":"ada@x.example","activity_type":"initiated","run_initiation_type":"human","source":"web",`+
 			`"occurred_at":%[2]q}`+"\n", id, at)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	run := func(want int, says string, args ...string) {

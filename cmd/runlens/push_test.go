@@ -81,9 +81,7 @@ func TestPushIsRepeated(t *testing.T) {
 	_, reader := createKey(t, flags)
 	t.Setenv("RUNLENS_API_KEY", key)
 	target, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var requests atomic.Int32
 	forward := httputil.NewSingleHostReverseProxy(target)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

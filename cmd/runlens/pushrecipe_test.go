@@ -37,9 +37,7 @@ func pushSpans(t *testing.T, base string) {
 		t.Skip("there is no jq")
 	}
 	page, err := os.ReadFile("../../ingest/push.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program := regexp.MustCompile("(?s)```jq\n(.*?)```").FindSubmatch(page)
 	jq := exec.CommandContext(t.Context(), "jq", "-c", "--arg", "org", "acme", string(program[1]))
 	jq.Stdin = strings.NewReader(strings.ReplaceAll(agentSpans, "\n", ""))

@@ -224,9 +224,7 @@ func queryFiles(t *testing.T, o office) {
 		t.Fatal(stderr)
 	}
 	book, err := excelize.OpenFile(in("users.xlsx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer book.Close()
 	for cell, want := range map[string]string{"A2": "+15550100004", "A3": "007", "C3": "1"} {
 		if got, err := book.GetCellValue("Rows", cell); err != nil || got != want {
@@ -234,9 +232,7 @@ func queryFiles(t *testing.T, o office) {
 		}
 	}
 	// A refused query leaves the old file as it is, and nothing beside it.
-	if err := os.Chmod(in("a.csv"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(in("a.csv"), 0o640))
 	before, _ := os.ReadFile(in("a.csv"))
 	if code, _, _ := d.query("--metrics nothing -o " + in("a.csv")); code != exitUsage {
 		t.Errorf("refused: %d", code)

@@ -46,9 +46,7 @@ func queryChanges(t *testing.T, o office) {
 	if after, err := os.ReadFile(state); err != nil || string(after) != string(before) || string(after) != "{}\n" {
 		t.Errorf("the state is %q, %v", after, err)
 	}
-	if err := os.WriteFile(state, []byte("a,b"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(state, []byte("a,b"), 0o600))
 	for says, args := range map[string][]string{
 		"was not written by": {"--metrics", "run_count", "--on-change", state, "--fail-if", "run_count > 0"},
 		"are for --fail-if":  {"--metrics", "run_count", "--min-count", "3"},

@@ -39,9 +39,7 @@ func TestQueryMemory(t *testing.T) {
 		p.Env = append(os.Environ(), commandVariable+"=1")
 		var stderr bytes.Buffer
 		p.Stderr = &stderr
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- p.Wait() }()
 		for {

@@ -37,20 +37,14 @@ func TestQueryWaits(t *testing.T) {
 func (d *desk) background(args ...string) (p *exec.Cmd, said func() string) {
 	d.t.Helper()
 	file, err := os.Create(filepath.Join(d.t.TempDir(), "stderr"))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	p = exec.Command(os.Args[0], args...)
 	p.Env, p.Stderr = append(os.Environ(), commandVariable+"=1"), file
-	if err := p.Start(); err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, p.Start())
 	d.t.Cleanup(func() { p.Process.Kill() })
 	return p, func() string {
 		content, err := os.ReadFile(file.Name())
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		must(d.t, err)
 		return string(content)
 	}
 }

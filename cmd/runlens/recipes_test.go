@@ -18,9 +18,7 @@ const recipes = "../../deploy/recipes"
 func blocks(t *testing.T, recipe, language string) (found []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(recipes, recipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fence := regexp.MustCompile("(?ms)^( *)```" + language + "\n(.*?)^ *```$")
 	for _, match := range fence.FindAllStringSubmatch(string(text), -1) {
 		found = append(found, strings.ReplaceAll("\n"+match[2], "\n"+match[1], "\n")[1:])
@@ -48,12 +46,8 @@ func (o office) workbench(t *testing.T, organization string, runs ...string) *wo
 		"runlens.key": w.key,
 	} {
 		path := filepath.Join(w.folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o700))
 	}
 	return w
 }
@@ -140,13 +134,9 @@ func querySheets(t *testing.T, o office) {
 		"2026-01-06 a@x.example RUNNING")
 	script := strings.Replace(blocks(t, "google-sheets.md", "js")[0], "limit: 500", "limit: 2", 1)
 	services, err := os.ReadFile("testdata/sheets.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(w.folder, "script.js")
-	if err := os.WriteFile(path, append(services, script+"\nfillSheet();\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, append(services, script+"\nfillSheet();\n"...), 0o600))
 	out, err := exec.CommandContext(t.Context(), "node", path).Output()
 	const text, general = `"@","@","General","General"`, `"General"`
 	want := `{"formats":[[` + general + "," + text + "],[" + general + "," + text + "],[" + general + "," + text + "],[" +

@@ -17,9 +17,7 @@ import (
 // are records.
 func TestPageOfRecords(t *testing.T) {
 	page, err := os.ReadFile("../../http/records.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parts := strings.Split(string(page), "\n## `")[1:]
 	if len(parts) != len(normalize.Kinds) {
 		t.Fatalf("the page has %d kinds of %d", len(parts), len(normalize.Kinds))
@@ -76,16 +74,12 @@ func TestPageOfRecords(t *testing.T) {
 func refusalOfRecord(t *testing.T, record, field string, value any) string {
 	t.Helper()
 	var members map[string]any
-	if err := json.Unmarshal([]byte(record), &members); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(record), &members))
 	if field != "" {
 		members[field] = value
 	}
 	line, err := json.Marshal(members)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var raw normalize.Raw
 	if err = normalize.ReadJSON(line, &raw); err == nil {
 		err = normalize.NewNormalizer().Check(&raw)
@@ -99,8 +93,6 @@ func refusalOfRecord(t *testing.T, record, field string, value any) string {
 func number(t *testing.T, digits string) int {
 	t.Helper()
 	n, err := strconv.Atoi(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }

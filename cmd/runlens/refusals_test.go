@@ -13,9 +13,7 @@ import (
 func queryRefusals(t *testing.T, o office) {
 	d := o.desk(t, "refusals", "2026-01-01 a@x.example COMPLETED")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	nobody := listener.Addr().String()
 	listener.Close()
 	many := strings.Repeat("x,", 50) + "x"
@@ -187,9 +185,7 @@ func querySaved(t *testing.T, o office) {
 	}
 	for text, says := range map[string]string{"metricks: [a]\n": "metricks", "metrics: [": "yaml",
 		"grain: day\nmetrics: [run_count]\n": "--grain", "output: pdf\nmetrics: [run_count]\n": "--output pdf"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		if code, _, stderr := d.query("@users"); code != exitUsage || !strings.Contains(stderr, says) {
 			t.Errorf("%q: %d %s", text, code, stderr)
 		}
@@ -264,15 +260,11 @@ func queryProfiles(t *testing.T, o office) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("permissions %v, %v", info.Mode(), err)
 	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o644))
 	if code, _, stderr := d.query(asked); code != exitUsage || !strings.Contains(stderr, "chmod 600") {
 		t.Errorf("a file that others read: %d %s", code, stderr)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o600))
 	if code, _, _ := command(t, "", "logout", "--profile", "work"); code != 0 {
 		t.Error(code)
 	}

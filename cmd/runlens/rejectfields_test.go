@@ -21,9 +21,7 @@ func TestRejectsHaveTheFieldsOfTheContract(t *testing.T) {
 		Name         string `parquet:"name"`
 		UpdatedAt    string `parquet:"updated_at"`
 	}
-	if err := parquet.Write(&columns, []agent{{Organization: "acme", ID: "no UUID"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, parquet.Write(&columns, []agent{{Organization: "acme", ID: "no UUID"}}))
 	want := []string{"error", "field", "line", "record", "source"}
 	for name, c := range map[string]struct {
 		content string

@@ -33,9 +33,7 @@ func TestReleaseContents(t *testing.T) {
 // The chart sets only variables that something reads. What its manifests are, deploy/tools tests.
 func TestChartVariables(t *testing.T) {
 	files, err := filepath.Glob("../../deploy/helm/runlens/templates/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	known, set := variables(t), 0
 	for _, file := range files {
 		for _, name := range regexp.MustCompile(`name: (RUNLENS_\w+)`).FindAllStringSubmatch(read(t, file), -1) {

@@ -63,9 +63,7 @@ func TestEngineDeathsAreNoErrors(t *testing.T) {
 func restart(t *testing.T, dir string) time.Duration {
 	t.Helper()
 	killed := enginePID(dir)
-	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(killed, syscall.SIGKILL))
 	began := time.Now()
 	if !harness.Poll(t.Context(), time.Minute, 5*time.Millisecond, func() bool {
 		now := enginePID(dir)

@@ -60,9 +60,7 @@ func TestRefreshSurvivesKills(t *testing.T) {
 	}
 	joined, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
 		slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer joined.Close()
 	pending := func() bool {
 		for i := range 3 {

@@ -22,9 +22,7 @@ func TestServerRepairsTheRollup(t *testing.T) {
 	conn := joined(t, flags)
 	refreshed(t, conn, flags)
 	const damage = "ALTER TABLE rollup_runs DELETE WHERE toDayOfMonth(created_at) = 2 SETTINGS mutations_sync = 2"
-	if err := conn.Exec(context.Background(), damage); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.Exec(context.Background(), damage))
 	check := func() (int, string) {
 		code, out, _ := command(t, "", append([]string{"rollup", "check"}, flags...)...)
 		return code, out

@@ -15,9 +15,7 @@ import (
 func secretFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -103,9 +101,7 @@ func TestPasswordsElsewhereAreAccepted(t *testing.T) {
 // refuses passwords.
 func TestNoFlagTakesASecret(t *testing.T) {
 	parser, err := newParser(&cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret := regexp.MustCompile(`secret|password|token|(^|-)key$|credential`)
 	flags := 0
 	if err := kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {

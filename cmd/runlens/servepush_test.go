@@ -13,9 +13,7 @@ import (
 func pushTo(t *testing.T, base, key, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodPost, base+"/api/ingest/v1/records", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Authorization", "Bearer "+key)
 	return send(t, request)
 }
@@ -28,9 +26,7 @@ func TestServeTakesRecords(t *testing.T) {
 	var log bytes.Buffer
 	a, err := startApp(context.Background(), serveWith(t, append(flags, "--ingest-listen", "127.0.0.1:0")...),
 		slog.New(slog.NewJSONHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, _ := strings.Cut(log.String(), `"msg":"taking records","address":"`)
 	address, _, _ := strings.Cut(rest, `"`)
 	ingest, base := "http://"+address, "http://"+a.Address()

@@ -46,9 +46,7 @@ func filled(t *testing.T) (dir string) {
 		e, spares.engines = spares.engines[last], spares.engines[:last]
 	} else {
 		dir, err := memory.NewDir("runlens-test-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e = &spare{dir: dir}
 	}
 	// The new keeper joins before the old one leaves.
@@ -107,9 +105,7 @@ func TestSparesAreEmpty(t *testing.T) {
 	t.Run("before", func(t *testing.T) {
 		before = store(t)
 		createKey(t, before)
-		if err := os.WriteFile(filepath.Join(before[1], adminTokenFile), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(before[1], adminTokenFile), []byte("x"), 0o600))
 	})
 	flags := store(t)
 	keys := counted(t, joined(t, flags), "SELECT count() FROM api_keys")

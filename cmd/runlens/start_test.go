@@ -23,9 +23,7 @@ import (
 func starts(t *testing.T) map[string][]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "agents.ndjson")
-	if err := os.WriteFile(file, []byte(agentsNDJSON), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(agentsNDJSON), 0o600))
 	return map[string][]string{
 		"serve":   {"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"},
 		"worker":  {"worker", "--source", "postgres://nobody@127.0.0.1:1/nothing", "--admin-listen", "off"},
@@ -69,9 +67,7 @@ func unmigrated(t *testing.T, dir string) (*clickhouse.Server, []string) {
 	t.Helper()
 	flags := storeFlags{DataDir: dir, EngineLib: clickhousetest.Library()}
 	keeper, err := openStore(context.Background(), flags, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { keeper.Close() })
 	return keeper, []string{"--data-dir", dir, "--engine-lib", flags.EngineLib}
 }
@@ -82,9 +78,7 @@ func TestStartWhereVersionsCannotBeRecorded(t *testing.T) {
 	dir := t.TempDir()
 	keeper, flags := unmigrated(t, dir)
 	db, err := keeper.DB()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	if err := schema.Own.Down(context.Background(), db, 1); err != nil { // makes the tables of versions
 		t.Fatal(err)
@@ -120,9 +114,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 		p.endsWithin(t, 2*time.Minute)
 		p.failsClearly(t, "the disk of ClickHouse is full; free some space and start again")
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filler))
 	p := spawn(t, append(starts(t)["keys"], flags...)...)
 	if p.endsWithin(t, 2*time.Minute); p.ProcessState.ExitCode() != exitDone {
 		t.Errorf("with space again keys list ended with %v:\n%s", p.ProcessState, p.err.String())
@@ -133,9 +125,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 func fill(t *testing.T, dir string) string {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(dir, "filler"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	if _, err := io.Copy(file, zeros{}); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
@@ -152,9 +142,7 @@ func TestASignalEndsAHungStart(t *testing.T) {
 	for _, scheme := range []string{"http", "clickhouse"} {
 		for name, args := range starts(t) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			connected := make(chan net.Conn, 100)
 			go func() {
 				for {
@@ -171,9 +159,7 @@ func TestASignalEndsAHungStart(t *testing.T) {
 			case <-p.ended:
 				t.Fatalf("%s ended by itself:\n%s", name, p.err.String())
 			}
-			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Process.Signal(syscall.SIGTERM))
 			// Far less than any time limit of a start.
 			p.endsWithin(t, 9*time.Second)
 			listener.Close()

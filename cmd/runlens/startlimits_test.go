@@ -41,9 +41,7 @@ func TestVersionOfALibraryThatFails(t *testing.T) {
 // A data directory that is a link to nothing says so.
 func TestDataDirectoryIsALinkToNothing(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "data")
-	if err := os.Symlink(filepath.Join(t.TempDir(), "gone"), link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(t.TempDir(), "gone"), link))
 	code, _, stderr := command(t, "", "migrate", "status", "--data-dir", link, "--engine-lib", clickhousetest.Library())
 	if code != exitFailed || !strings.Contains(stderr, "is a link to what does not exist") {
 		t.Errorf("%d %s", code, stderr)

@@ -29,9 +29,7 @@ func installed(t *testing.T, program string) string {
 func read(t *testing.T, elements ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(elements...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -48,9 +46,7 @@ func TestUnits(t *testing.T) {
 		// systemd looks whether the program is there.
 		path := filepath.Join(dir, unit)
 		text := strings.ReplaceAll(read(t, units, unit), "/usr/bin/runlens", os.Args[0])
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		out, err := exec.Command(analyze, "verify", path).CombinedOutput()
 		if err != nil || len(out) > 0 { // a key that it does not know is only said
 			t.Errorf("%s: %v\n%s", unit, err, out)
@@ -81,9 +77,7 @@ func TestUnitsAreBoundedAlike(t *testing.T) {
 // The user of the units is one that systemd-sysusers can make.
 func TestSystemUser(t *testing.T) {
 	path, err := filepath.Abs(filepath.Join(units, "runlens.sysusers"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := exec.Command(installed(t, "systemd-sysusers"), "--dry-run", path).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "'runlens'") {
 		t.Errorf("%v: %s", err, out)
@@ -104,9 +98,7 @@ func TestEnvironmentExample(t *testing.T) {
 		t.Setenv(variable[1], variable[2])
 	}
 	parser, err := newParser(&cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, command := range []string{"serve", "worker"} {
 		if _, err := parser.Parse([]string{command}); err != nil {
 			t.Errorf("%s: %v", command, err)
@@ -119,9 +111,7 @@ func variables(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{"RUNLENS_ADMIN_TOKEN": true} // read without a flag
 	parser, err := newParser(&cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		if flag, ok := node.(*kong.Flag); ok {
 			for _, env := range flag.Envs {

@@ -27,18 +27,14 @@ func replace(t *testing.T, path, by string) {
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // served is the certificate that a server shows at a handshake.
 func served(t *testing.T, address string) string {
 	t.Helper()
 	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	return string(conn.ConnectionState().PeerCertificates[0].Raw)
 }
@@ -52,13 +48,9 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	replace(t, original, certificate)
 	var log bytes.Buffer
 	files, err := openCertificate(certificate, key, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := http.Server{Handler: http.NotFoundHandler()}
 	go server.Serve(tls.NewListener(listener, files.config()))
 	defer server.Close()
@@ -72,9 +64,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		"gone":          func() { os.Remove(certificate) },
 		"a pipe": func() {
 			os.Remove(certificate)
-			if err := syscall.Mkfifo(certificate, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, syscall.Mkfifo(certificate, 0o600))
 		},
 	} {
 		replace(t, certificate, original)
@@ -110,9 +100,7 @@ func TestAReadingThatHangsStopsNoHandshake(t *testing.T) {
 		certificate, key := selfSigned(t)
 		var log bytes.Buffer
 		files, err := openCertificate(certificate, key, slog.New(slog.NewTextHandler(&log, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		readings, mount := 0, make(chan struct{})
 		files.readFile = func(path string) ([]byte, error) {
 			readings++
@@ -144,9 +132,7 @@ func TestServeReadsItsCertificateAgain(t *testing.T) {
 	address := strings.TrimPrefix(base, "http://")
 	first := served(t, address)
 	os.Remove(key)
-	if err := syscall.Mkfifo(key, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(key, 0o600))
 	for until := time.Now().Add(3 * certificateCheck); time.Now().Before(until); {
 		if served(t, address) != first {
 			t.Error("another certificate")

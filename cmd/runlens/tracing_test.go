@@ -104,18 +104,14 @@ func TestTraces(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(logs.Bounded(slog.NewJSONHandler(&log, nil)))
 	a, err := startApp(context.Background(), serveWith(t, flags...), logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const trace, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	ask := func(key, more string) (cursor string) {
 		request, err := http.NewRequest(http.MethodPost, "http://"+a.Address()+"/api/v1/analytics/query",
 			strings.NewReader(`{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,"order":[`+
 				`{"member":"day","direction":"asc"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}`+
 				more+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Authorization", "Bearer "+key)
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("traceparent", "00-"+trace+"-"+caller+"-01")
@@ -134,9 +130,7 @@ func TestTraces(t *testing.T) {
 	a.Close(context.Background())
 
 	id, err := hex.DecodeString(caller)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const strangers = "POST /api/v1/analytics/query 401 unauthorized\n"
 	got := received.tree(id, "http.response.status_code", "error.type", "runlens.strategy.reads", "runlens.strategy.page",
 		"runlens.strategy.attempt", "runlens.read_rows")

@@ -20,9 +20,7 @@ func TestRollOut(t *testing.T) {
 	commandFlags := flags[:4]
 	keeper, err := openStore(t.Context(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
 		slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer keeper.Close()
 	base, admin, stop := started(t, flags...)
 	ingestTwoDays(t, commandFlags)
@@ -70,9 +68,7 @@ func TestRollOut(t *testing.T) {
 func TestOlderStoreHasOneRemedy(t *testing.T) {
 	store, flags := unmigrated(t, t.TempDir())
 	db, err := store.DB()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	if err := schema.Own.Down(context.Background(), db, 1); err != nil { // makes the tables of versions
 		t.Fatal(err)
@@ -99,12 +95,8 @@ func TestRestoreWhatOlderBinariesMade(t *testing.T) {
 	const run = "INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at) VALUES ('acme', " +
 		"'0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10', '0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10', 'COMPLETED', " +
 		"'2026-01-01 09:30:00', '2026-01-01 09:31:00')" // is one of those of ingestTwoDays
-	if err := store.Conn().Exec(t.Context(), run); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(older, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Conn().Exec(t.Context(), run))
+	must(t, os.Mkdir(older, 0o700))
 	for _, p := range []part{{backupRecords, schema.BackupRecords}, {backupLists, schema.BackupLists}} {
 		if err := store.Backup(t.Context(), filepath.Join(older, p.folder), func(to string) string {
 			return schema.BackupSQL(store.Database(), to, p.tables)
@@ -115,9 +107,7 @@ func TestRestoreWhatOlderBinariesMade(t *testing.T) {
 	noted := func(version uint) {
 		t.Helper()
 		text := fmt.Sprintf(`{"begun_at":"2026-11-24T19:00:00Z","schema":%d,"records":true}`, version)
-		if err := os.WriteFile(filepath.Join(older, backupNote), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(older, backupNote), []byte(text), 0o600))
 	}
 	restore := func(backup, into string) (there []string, code int, said string) {
 		t.Helper()
@@ -143,9 +133,7 @@ func TestRestoreWhatOlderBinariesMade(t *testing.T) {
 	backUp(upgraded)
 	const slots = "INSERT INTO placement (subject, cell, revision) SELECT 'slot:' || toString(number), 'one', 65536" +
 		" FROM numbers(256)"
-	if err := store.Conn().Exec(t.Context(), slots); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Conn().Exec(t.Context(), slots))
 	backUp(inCells)
 	sample := olaptest.NewSample(2)
 	for backup, want := range map[string]struct {
@@ -190,13 +178,9 @@ func TestWhatACopyOfACellRefuses(t *testing.T) {
 	} {
 		if c.placed != "" {
 			err := store.Conn().Exec(t.Context(), "INSERT INTO placement (subject, cell, revision) VALUES ("+c.placed+")")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
-		if err := requireOfCopy(t.Context(), store); err != nil {
-			t.Fatal(err)
-		}
+		must(t, requireOfCopy(t.Context(), store))
 		if state, err := schemaOf(t.Context(), store); err != nil || state.Oldest != c.oldest {
 			t.Errorf("%s: %+v, %v, want %d", c.placed, state, err, c.oldest)
 		}

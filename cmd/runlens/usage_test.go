@@ -110,9 +110,7 @@ func TestUsage(t *testing.T) {
 
 	conn, err := openStore(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
 		slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	var named uint64
 	if err := conn.Conn().QueryRow(context.Background(), "SELECT countIf(toString(tuple(*)) ILIKE '%ada@%' OR "+

@@ -23,9 +23,7 @@ func operational(t *testing.T, n int) (url string, conn *pgx.Conn) {
 	t.Helper()
 	url = postgrestest.New(t).URL()
 	conn, err := pgx.Connect(context.Background(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	code, layout, stderr := command(t, "", "worker", "layout")
 	if code != exitDone {
@@ -79,9 +77,7 @@ func copied(t *testing.T, url string, flags ...string) (report worker.Report, te
 			return false
 		}
 		report = worker.Report{}
-		if err := json.Unmarshal([]byte(out), &report); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(out), &report))
 		for _, k := range report.Kinds {
 			if !k.CaughtUp {
 				return false
@@ -179,9 +175,7 @@ func TestLayout(t *testing.T) {
 	)
 	updatedAt := func(table string) (at time.Time) {
 		t.Helper()
-		if err := conn.QueryRow(context.Background(), "SELECT updated_at FROM "+table).Scan(&at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, conn.QueryRow(context.Background(), "SELECT updated_at FROM "+table).Scan(&at))
 		return at
 	}
 	for _, table := range []string{"agents", "runs", "attributions"} {
