@@ -6,19 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // A Keeper is a running `runlens engine`. It keeps the engine of a data directory, and starts it again when it dies.
-type Keeper struct {
-	process *exec.Cmd
-	ended   chan struct{} // closed when the process is gone
-}
+type Keeper struct{ running }
 
 // Keep starts a keeper and returns once an engine runs. The folder dir takes its log.
 func (p Product) Keep(ctx context.Context, dir string) (*Keeper, error) {
@@ -27,37 +21,23 @@ func (p Product) Keep(ctx context.Context, dir string) (*Keeper, error) {
 		return nil, err
 	}
 	defer log.Close()
-	k := &Keeper{process: p.Command(ctx, "engine"), ended: make(chan struct{})}
+	k := &Keeper{running{process: p.Command(ctx, "engine")}}
 	k.process.Stderr = log
 	said, err := k.process.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := k.process.Start(); err != nil {
-		return nil, fmt.Errorf("%w; is %s built?", err, p.Binary)
+	if err := k.start(p); err != nil {
+		return nil, err
 	}
 	// It says where the engine listens once one runs. Before that the last one may be ending.
 	_, err = bufio.NewReader(said).ReadString('\n')
-	go func() {
-		_ = k.process.Wait() // who stops it knows why it ended
-		close(k.ended)
-	}()
+	go k.wait()
 	if err != nil {
 		k.Stop()
 		return nil, fmt.Errorf("the keeper ended, see %s: %w", log.Name(), err)
 	}
 	return k, nil
-}
-
-// Stop ends the keeper, and with SIGKILL if it does not end. The engine goes on while another process uses it.
-func (k *Keeper) Stop() {
-	_ = k.process.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-k.ended:
-	case <-time.After(stopPatience):
-		_ = k.process.Process.Kill()
-		<-k.ended
-	}
 }
 
 // AwaitEngine waits until an engine runs that has published itself.

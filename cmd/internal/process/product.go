@@ -54,6 +54,41 @@ func (p Product) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return command
 }
 
+// A running is a process of a command.
+type running struct {
+	process *exec.Cmd
+	ended   chan struct{} // closed when the process is gone
+	failure error         // how it ended; valid once ended is closed
+}
+
+func (r *running) start(p Product) error {
+	r.ended = make(chan struct{})
+	if err := r.process.Start(); err != nil {
+		return fmt.Errorf("%w; is %s built?", err, p.Binary)
+	}
+	return nil
+}
+
+func (r *running) wait() {
+	r.failure = r.process.Wait()
+	close(r.ended)
+}
+
+// Stop ends the process as an operator would, and with SIGKILL if that does not end it. The engine goes on while
+// another process uses it.
+func (r *running) Stop() {
+	_ = r.process.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-r.ended:
+	case <-time.After(stopPatience):
+		r.Kill()
+		<-r.ended
+	}
+}
+
+// Kill ends the process with SIGKILL.
+func (r *running) Kill() { _ = r.process.Process.Kill() }
+
 // A Key is an API key as `runlens keys create` prints it.
 type Key struct {
 	ID  string `json:"key_id"`

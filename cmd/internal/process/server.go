@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,19 +19,16 @@ const startPatience = 30 * time.Second
 
 // A Server is a running `runlens serve`.
 type Server struct {
+	running
 	Address string // of the API, host:port
-
-	process *exec.Cmd
 	log     string
-	ended   chan struct{} // closed when the process is gone
-	failure error         // how it ended; valid once ended is closed
 }
 
 // Serve starts a server on a free port and returns once it accepts requests. The folder dir takes its log and ready
 // file.
 func (p Product) Serve(ctx context.Context, dir string, flags ...string) (*Server, error) {
 	ready := filepath.Join(dir, "ready")
-	s := &Server{log: filepath.Join(dir, "server.log"), ended: make(chan struct{})}
+	s := &Server{log: filepath.Join(dir, "server.log")}
 	// The file of a server that was killed names an address at which nobody listens.
 	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -44,13 +40,10 @@ func (p Product) Serve(ctx context.Context, dir string, flags ...string) (*Serve
 	}
 	defer output.Close()
 	s.process.Stdout, s.process.Stderr = output, output
-	if err := s.process.Start(); err != nil {
-		return nil, fmt.Errorf("%w; is %s built?", err, p.Binary)
+	if err := s.start(p); err != nil {
+		return nil, err
 	}
-	go func() {
-		s.failure = s.process.Wait()
-		close(s.ended)
-	}()
+	go s.wait()
 	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline); time.Sleep(pollInterval) {
 		if address, err := os.ReadFile(ready); err == nil {
 			s.Address = string(address)
@@ -73,17 +66,6 @@ func (s *Server) PID() int { return s.process.Process.Pid }
 // Ended is closed when the server's process is gone.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Stop ends the server as an operator would, and with SIGKILL if that does not end it.
-func (s *Server) Stop() {
-	_ = s.process.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-s.ended:
-	case <-time.After(stopPatience):
-		s.Kill()
-		<-s.ended
-	}
-}
-
 // Pause stops the server's process like a machine that was paused, until Resume.
 func (s *Server) Pause() { _ = s.process.Process.Signal(syscall.SIGSTOP) }
 
@@ -92,9 +74,6 @@ func (s *Server) Resume() { _ = s.process.Process.Signal(syscall.SIGCONT) }
 
 // LogFile is where the server writes its log.
 func (s *Server) LogFile() string { return s.log }
-
-// Kill ends the server with SIGKILL.
-func (s *Server) Kill() { _ = s.process.Process.Kill() }
 
 // AdminAddress is the admin address, host:port, as in the server's log.
 func (s *Server) AdminAddress() (string, error) { return AdminAddressIn(s.log) }
