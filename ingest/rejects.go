@@ -8,13 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 )
 
 // Rejects writes rejected records to a file, a line each.
 type Rejects struct {
-	mu     sync.Mutex // of AddNow
 	file   *os.File
 	out    *bufio.Writer
 	path   string // where the file goes at the end; empty when it is there
@@ -104,11 +102,9 @@ func (r *Rejects) Add(reject Reject) error {
 	return err
 }
 
-// AddNow is Add for whoever runs for long, from several goroutines: a reject is in the file at once. A file that was
-// moved or removed meanwhile, as by who fixes its rejects, gets no more of them: another one is begun.
+// AddNow is Add for whoever runs for long: a reject is in the file at once. A file that was moved or removed meanwhile,
+// as by who fixes its rejects, gets no more of them: another one is begun.
 func (r *Rejects) AddNow(reject Reject) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.appended != "" && !isAt(r.file, r.appended) {
 		if err := errors.Join(r.file.Close(), r.append()); err != nil {
 			return err

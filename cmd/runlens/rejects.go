@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"os"
-	"sync"
 
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/ingest"
@@ -46,7 +45,6 @@ const mostShown = 10
 
 // shownRejects prints the first rejected records.
 type shownRejects struct {
-	mu     sync.Mutex // of AddNow
 	stderr io.Writer
 	count  int
 }
@@ -62,11 +60,7 @@ func (r *shownRejects) Add(reject ingest.Reject) error {
 	return nil
 }
 
-func (r *shownRejects) AddNow(reject ingest.Reject) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.Add(reject)
-}
+func (r *shownRejects) AddNow(reject ingest.Reject) error { return r.Add(reject) }
 
 func (*shownRejects) Flush() error { return nil }
 
