@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/runlens/runlens/http/admin"
+	"github.com/runlens/runlens/http/conns"
 )
 
 // start serves until the test ends and returns the base of its addresses, and what was logged.
 func start(t *testing.T, config admin.Config) (base string, log *bytes.Buffer) {
 	t.Helper()
 	log = &bytes.Buffer{}
-	config.Logger = slog.New(slog.NewTextHandler(log, nil))
+	config.Logger, config.Caps = slog.New(slog.NewTextHandler(log, nil)), conns.Caps{All: 64, PerAddress: 64}
 	s, err := admin.Open(config)
 	if err != nil {
 		t.Fatal(err)

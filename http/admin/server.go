@@ -18,11 +18,8 @@ type Config struct {
 	ForAll    bool   // the token is required of all but /healthz and /readyz
 	Profiling *bool  // nil is yes on a loopback address, no on others
 	Logger    *slog.Logger
-	Caps      conns.Caps // on connections; zero for fewCaps
+	Caps      conns.Caps // on connections
 }
-
-// fewCaps are enough for operators, probes and what collects metrics.
-var fewCaps = conns.Caps{All: 64, PerAddress: 64}
 
 // A Server is an admin address. The socket is open from the start, so that an address that is taken is known before
 // anything else is done.
@@ -37,9 +34,6 @@ func Open(config Config) (*Server, error) {
 	listener, err := net.Listen("tcp", config.Listen)
 	if err != nil {
 		return nil, err
-	}
-	if config.Caps.All == 0 {
-		config.Caps = fewCaps
 	}
 	s := &Server{config: config, listener: conns.Limit(listener, config.Caps, config.Logger)}
 	if !config.ForAll && !s.loopback() {
