@@ -11,6 +11,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/backoff"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // cursorSecretPoll is how often a server reads the secrets that the store keeps. A new one is accepted by all servers
@@ -47,14 +48,7 @@ func followCursorSecrets(
 	ctx context.Context, conn driver.Conn, engine *olap.Engine, every time.Duration, logger *slog.Logger,
 ) {
 	failures := backoff.Failures{Logger: logger}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for snapshot.Pause(ctx, every) == nil {
 		secrets, err := olap.CursorSecrets(ctx, conn)
 		switch {
 		case ctx.Err() != nil:

@@ -19,25 +19,18 @@ var (
 // types, data after the object and invalid UTF-8 are errors (contract 3). A line of a rejects file
 // is read as the record in it, so that such a file can be fixed and ingested. The error is
 // an *Error. The values point into line where nothing is escaped.
-func ReadJSON(line []byte, raw *Raw) error {
-	if scan(line, raw) {
-		return nil
-	}
-	*raw = Raw{}
-	if fault := readStrictly(line, raw, false); fault != nil {
-		return fault
-	}
-	return nil
-}
+func ReadJSON(line []byte, raw *Raw) error { return readJSON(line, raw, false) }
 
 // ReadKnownJSON is ReadJSON for records with more fields than their kind has: those are left out, whatever they
 // contain.
-func ReadKnownJSON(line []byte, raw *Raw) error {
+func ReadKnownJSON(line []byte, raw *Raw) error { return readJSON(line, raw, true) }
+
+func readJSON(line []byte, raw *Raw, ignoreUnknown bool) error {
 	if scan(line, raw) {
 		return nil
 	}
 	*raw = Raw{}
-	if fault := readStrictly(line, raw, true); fault != nil {
+	if fault := readStrictly(line, raw, ignoreUnknown); fault != nil {
 		return fault
 	}
 	return nil

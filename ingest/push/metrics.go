@@ -2,8 +2,8 @@ package push
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count the inserts of lanes.
-type Metrics struct{ inserts *prometheus.CounterVec }
+// Metrics count the inserts of lanes, by their results.
+type Metrics struct{ *prometheus.CounterVec }
 
 // NewMetrics returns Metrics for a registry.
 func NewMetrics() *Metrics {
@@ -13,16 +13,10 @@ func NewMetrics() *Metrics {
 	}, []string{"result"})}
 }
 
-// Describe makes Metrics a prometheus.Collector.
-func (m *Metrics) Describe(out chan<- *prometheus.Desc) { m.inserts.Describe(out) }
-
-// Collect sends every metric.
-func (m *Metrics) Collect(out chan<- prometheus.Metric) { m.inserts.Collect(out) }
-
 func (m *Metrics) inserted(err error) {
 	result := "stored"
 	if err != nil {
 		result = "failed"
 	}
-	m.inserts.WithLabelValues(result).Inc()
+	m.WithLabelValues(result).Inc()
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -84,36 +85,23 @@ func (s *shown) sorted() []report.Row {
 	rows := slices.Clone(s.rows.rows)
 	slices.SortStableFunc(rows, func(a, b report.Row) int {
 		x, y := a[at], b[at]
-		switch {
-		case x.IsNull() || y.IsNull(): // null comes last in both directions, as in the API
-			return order(x.IsNull(), y.IsNull())
+		switch { // null comes last in both directions, as in the API
+		case x.IsNull() && y.IsNull():
+			return 0
+		case x.IsNull():
+			return 1
+		case y.IsNull():
+			return -1
 		case down:
 			x, y = y, x
 		}
 		f, ok := x.Float64()
-		g, ok2 := y.Float64()
-		switch {
-		case ok && ok2 && f < g:
-			return -1
-		case ok && ok2 && f > g:
-			return 1
-		case ok && ok2:
-			return 0
+		if g, ok2 := y.Float64(); ok && ok2 {
+			return cmp.Compare(f, g)
 		}
 		return strings.Compare(x.String(), y.String())
 	})
 	return rows
-}
-
-// order is -1 where only the second is true, 1 where only the first is.
-func order(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 func (s *shown) cells(row report.Row, marks map[string]string) (cells []cell) {

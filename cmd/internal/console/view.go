@@ -84,13 +84,15 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 	v.Bars = c.bars(s, prefix)
 	v.Table = c.table(s, v.Charts)
 	v.AsOf = s.asOf()
-	v.Took = fmt.Sprintf("%d ms", max(s.totals.took, s.took()).Milliseconds())
+	took := s.totals.took
 	if s.rows != nil {
+		took = max(took, s.rows.took)
 		v.Rows = len(s.rows.rows)
 		if s.rows.facts.More {
 			v.Notes = append(v.Notes, fmt.Sprintf("There are further rows: only the first %d are here, and sorted.", v.Rows))
 		}
 	}
+	v.Took = fmt.Sprintf("%d ms", took.Milliseconds())
 	for _, note := range clockChanges(s.span, s.look.Timezone) {
 		v.Notes = append(v.Notes, datesIn(note))
 	}
@@ -116,13 +118,6 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 	}
 	v.Copies = c.copies(s)
 	return v
-}
-
-func (s *shown) took() time.Duration {
-	if s.rows == nil {
-		return 0
-	}
-	return s.rows.took
 }
 
 // groups is how many the answer has rows of.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -100,7 +101,7 @@ func (c comparison) merge(now, earlier iter.Seq2[Row, error]) iter.Seq2[Row, err
 		b, errEarlier, moreEarlier := nextEarlier()
 		for more || moreEarlier {
 			if err != nil || errEarlier != nil {
-				yield(nil, cmpOr(err, errEarlier))
+				yield(nil, cmp.Or(err, errEarlier))
 				return
 			}
 			order := -1
@@ -129,13 +130,6 @@ func (c comparison) merge(now, earlier iter.Seq2[Row, error]) iter.Seq2[Row, err
 			}
 		}
 	}
-}
-
-func cmpOr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // moved gives earlier rows the day that they are compared with. What has none is left out, with a note.
