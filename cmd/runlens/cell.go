@@ -15,7 +15,6 @@ import (
 	"github.com/runlens/runlens/ingest/push"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse"
-	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/maintain"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
@@ -33,8 +32,7 @@ type cell struct {
 	logger   *slog.Logger
 	verifier *auth.Verifier
 
-	conn   atomic.Pointer[driver.Conn] // as keys
-	keys   atomic.Pointer[keys.Store]
+	conn   atomic.Pointer[driver.Conn] // that keys are read by
 	opened atomic.Pointer[openCell]
 
 	background sync.WaitGroup
@@ -92,12 +90,10 @@ func (c *cell) prepare(ctx context.Context, store *clickhouse.Server) (*openCell
 			return nil, err
 		}
 	}
-	stored := keys.NewStore(conn)
 	c.conn.Store(&conn)
-	c.keys.Store(&stored)
 	load := func(ctx context.Context) (any, error) { return nil, c.verifier.Refresh(ctx) }
 	if _, err = within(ctx, readingKeys, nil, load); err != nil {
-		c.keys.Store(nil)
+		c.conn.Store(nil)
 		return nil, err
 	}
 	opened.engine = olap.NewEngine(conn, secrets...)

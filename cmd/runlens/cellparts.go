@@ -25,8 +25,8 @@ import (
 
 // store is that of the cell's keys.
 func (c *cell) store() (keys.Store, error) {
-	if stored := c.keys.Load(); stored != nil {
-		return *stored, nil
+	if conn := c.conn.Load(); conn != nil {
+		return keys.NewStore(*conn), nil
 	}
 	return keys.Store{}, c.away()
 }

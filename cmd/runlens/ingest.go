@@ -65,50 +65,38 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endSignals()...)
 	defer signal.Stop(signals)
-	stop := make(chan struct{})
+	unstopped, stop := context.WithCancel(ctx)
+	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- c.copy(ctx, in, stop, logger, io) }()
+	go func() { ended <- c.copy(ctx, unstopped, in, logger, io) }()
 	select {
 	case err := <-ended:
 		return err
 	case <-signals:
-		close(stop)
+		stop()
 	}
-	select {
-	case err := <-ended:
-		return err
-	case <-signals:
+	go func() {
+		<-signals
 		cancel()
-	}
-	select {
-	case err := <-ended:
+	}()
+	if err, came := awaited(ctx, ended, abandonStepAfter); came {
 		return err
-	case <-time.After(abandonStepAfter):
-		return errors.New("ended by a second signal; not all that was read is stored")
 	}
+	return errors.New("ended by a second signal; not all that was read is stored")
 }
 
-// copy is the whole of the command. Closing stop ends it in order: what was read is stored.
-func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, logger *slog.Logger, io streams) error {
+// copy is the whole of the command. The end of unstopped, by the first signal, ends in order what stores records, what
+// was read is stored, and ends at once what stores none.
+func (c ingestCmd) copy(ctx, unstopped context.Context, in inputs, logger *slog.Logger, io streams) error {
 	tracer, endTracing, err := openTracing(ctx, "runlens-ingest", logger)
 	if err != nil {
 		return err
 	}
 	defer endTracing()
-	options := ingest.Options{Sources: in.files, StopOnError: c.OnError == "stop", Stop: stop, Logger: logger,
-		Tracer: tracer}
+	options := ingest.Options{Sources: in.files, StopOnError: c.OnError == "stop", Stop: unstopped.Done(),
+		Logger: logger, Tracer: tracer}
 	var backfill *ingest.Backfill
 	var resolving *write.Resolving
-	// The first signal ends what stores no records.
-	unstopped, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-stop:
-			cancel()
-		case <-unstopped.Done():
-		}
-	}()
 	if !c.DryRun {
 		writer, conns, leave, err := c.openWriter(unstopped, logger)
 		if err != nil {

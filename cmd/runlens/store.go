@@ -90,18 +90,14 @@ func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickho
 			config.Tables = append(config.Tables, s.Name)
 		}
 	}
-	return within(
-		ctx,
-		f.opening(),
-		func(late *clickhouse.Server) { late.Close() },
-		func(ctx context.Context) (*clickhouse.Server, error) {
-			store, err := clickhouse.Open(ctx, config)
-			if errors.Is(err, clickhouse.ErrURL) {
-				err = usageError{err}
-			}
-			return store, err
-		},
-	)
+	open := func(ctx context.Context) (*clickhouse.Server, error) {
+		store, err := clickhouse.Open(ctx, config)
+		if errors.Is(err, clickhouse.ErrURL) {
+			err = usageError{err}
+		}
+		return store, err
+	}
+	return within(ctx, f.opening(), func(late *clickhouse.Server) { late.Close() }, open)
 }
 
 // openMigrated connects to the store, applies pending migrations, and makes sure that it is the one that is meant.

@@ -52,9 +52,8 @@ func (c workerStatusCmd) Run(ctx context.Context, streams streams) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusUnauthorized {
-		return errors.New(
-			"the worker's admin address requires its token: set RUNLENS_ADMIN_TOKEN or name a file with --admin-token-file",
-		)
+		return errors.New("the worker's admin address requires its token: set RUNLENS_ADMIN_TOKEN or name a file with " +
+			"--admin-token-file")
 	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("what answers at %s is no worker", c.AdminListen)

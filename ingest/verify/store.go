@@ -39,25 +39,17 @@ var tables = map[normalize.Kind]table{
 		version: fmt.Sprintf("toInt64(bitShiftRight(state, %d)) - %d", schema.StateVersionShift,
 			schema.StateEpochOffsetMillis),
 		text: "concat(" + number("created_at") + ", toString(state), '|', toString(tupleElement(record, 'agent_id')), '|'" +
-			", ifNull(concat(toString(tupleElement(record, 'parent_run_id')), '|'), '-|'), " + text("tupleElement(record, "+
-			"'initiator_identifier')") +
-			", " + text("tupleElement(record, 'initiator_name')") + ", toString(run_id), '|')",
+			", ifNull(concat(toString(tupleElement(record, 'parent_run_id')), '|'), '-|'), " +
+			text("tupleElement(record, 'initiator_identifier')") + ", " +
+			text("tupleElement(record, 'initiator_name')") + ", toString(run_id), '|')",
 	},
 	normalize.KindAttribution: {
 		name: schema.TableAttributions, id: "attribution_id", clock: "occurred_at", day: "toString(toDate32(occurred_at))",
 		counts:  schema.RollupOf(schema.TableAttributions).Counts(verified),
 		version: "toInt64(0)",
-		text: "concat(" + number(
-			"occurred_at",
-		) + ", toString(run_id), '|', toString(agent_id), '|', " + text(
-			"user_identifier",
-		) +
-			", " + text(
-			"user_name",
-		) + ", toString(toInt8(activity_type)), '|', toString(toInt8(run_initiation_type)), '|', " + text(
-			"toString(source)",
-		) +
-			", toString(attribution_id), '|')",
+		text: "concat(" + number("occurred_at") + ", toString(run_id), '|', toString(agent_id), '|', " +
+			text("user_identifier") + ", " + text("user_name") + ", toString(toInt8(activity_type)), '|', " +
+			"toString(toInt8(run_initiation_type)), '|', " + text("toString(source)") + ", toString(attribution_id), '|')",
 	},
 }
 

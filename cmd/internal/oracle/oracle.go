@@ -111,10 +111,9 @@ func (o *Oracle) PutRun(organization string, r Run) {
 	}
 	*old = run{
 		known: true, counts: r.Kind == "agent", status: r.Status, agent: org.texts.of(r.AgentID.String()),
-		identifier: org.texts.optional(
-			r.Identifier,
-		), name: org.texts.optional(r.Name), initiatorType: org.texts.optional(r.Type),
-		created: r.CreatedAt.UnixMilli(), updated: version,
+		identifier: org.texts.optional(r.Identifier), name: org.texts.optional(r.Name),
+		initiatorType: org.texts.optional(r.Type),
+		created:       r.CreatedAt.UnixMilli(), updated: version,
 	}
 }
 
