@@ -108,17 +108,14 @@ func (t *tools) query(
 // columnsOf adds to the columns what the catalog says of them, and of the metric that they are derived from.
 func columnsOf(columns []report.Column, run *report.Run, catalog *client.Catalog) (described []column) {
 	q := run.Query()
+	model := members.ModelOf(catalog, q.Model)
 	for _, c := range columns {
 		metric, end := report.PartName(c.Name)
 		if end == report.EndPercent { // has another unit than its metric
 			metric = c.Name
 		}
 		d := column{Name: metric}
-		for _, m := range catalog.Models {
-			if m.Name == q.Model {
-				d.describe(m, q.Range.Timezone)
-			}
-		}
+		d.describe(model, q.Range.Timezone)
 		switch d.Name, d.Type = c.Name, c.Type(); {
 		case end == report.EndPrevious:
 			d.Description = "The value of the period that is compared with."
@@ -135,22 +132,15 @@ func columnsOf(columns []report.Column, run *report.Run, catalog *client.Catalog
 }
 
 func (c *column) describe(model client.Model, timezone string) {
+	c.Description = members.DescriptionOf(model, c.Name)
 	for _, m := range model.Metrics {
 		if m.Name == c.Name {
-			c.Unit, c.Description, c.Additive = members.Unit(m.Name), m.Description, &m.Additive
+			c.Unit, c.Additive = members.Unit(m.Name), &m.Additive
 		}
 	}
 	for _, d := range model.Dimensions {
-		if d.Name == c.Name {
-			c.Description = d.Description
-			if d.Type == client.TypeDate {
-				c.Unit = "day in " + timezone
-			}
-		}
-		for _, companion := range d.Companions {
-			if companion.Name == c.Name {
-				c.Description = companion.Description
-			}
+		if d.Name == c.Name && d.Type == client.TypeDate {
+			c.Unit = "day in " + timezone
 		}
 	}
 }

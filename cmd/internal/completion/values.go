@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/runlens/runlens/cmd/internal/members"
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/olap/daterange"
@@ -57,12 +58,7 @@ func (v Values) models(ctx context.Context, l *Line) (words []string) {
 
 // model is the one that --model names. It has no members if there is none.
 func (v Values) model(ctx context.Context, l *Line) client.Model {
-	models := v.catalog(ctx, l).Models
-	at := slices.IndexFunc(models, func(m client.Model) bool { return m.Name == l.Value("model") })
-	if at < 0 {
-		return client.Model{}
-	}
-	return models[at]
+	return members.ModelOf(v.catalog(ctx, l), l.Value("model"))
 }
 
 func metrics(m client.Model) (words []string) {

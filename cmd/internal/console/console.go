@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/runlens/runlens/cmd/internal/explain"
+	"github.com/runlens/runlens/cmd/internal/members"
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/olap/cache"
@@ -85,10 +86,8 @@ func New(ctx context.Context, config Config) (*Console, error) {
 func (c *Console) model(name string) client.Model {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, m := range c.catalog.Models {
-		if m.Name == name {
-			return m
-		}
+	if m := members.ModelOf(c.catalog, name); m.Name != "" {
+		return m
 	}
 	return c.catalog.Models[0]
 }

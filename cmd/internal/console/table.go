@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/members"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/http/client/report"
 )
@@ -50,7 +51,7 @@ func (c *Console) table(s *shown, charts []chart) *table {
 	by, down := strings.CutSuffix(s.look.Sort, ":desc")
 	for _, column := range s.rows.columns {
 		h := head{Name: column.Name, Text: title(column.Name), Number: column.Numeric(), Sort: "none"}
-		h.About = about(model, column.Name)
+		h.About = members.DescriptionOf(model, column.Name)
 		h.NotAdditive = column.Numeric() && column.Member != "" && !metricOf(model, column.Member).Additive
 		sorted := s.look
 		sorted.Sort = column.Name
@@ -163,24 +164,4 @@ func marksOf(charts []chart) map[string]string {
 		}
 	}
 	return marks
-}
-
-// about is the catalog's description of a column.
-func about(model client.Model, name string) string {
-	for _, m := range model.Metrics {
-		if m.Name == name {
-			return m.Description
-		}
-	}
-	for _, d := range model.Dimensions {
-		if d.Name == name {
-			return d.Description
-		}
-		for _, companion := range d.Companions {
-			if companion.Name == name {
-				return companion.Description
-			}
-		}
-	}
-	return ""
 }

@@ -7,19 +7,19 @@ import (
 
 	"github.com/agext/levenshtein"
 
+	"github.com/runlens/runlens/cmd/internal/members"
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 )
 
-// Members of a model by name.
-type members struct {
-	model              string
+// memberNames are those of a model's members.
+type memberNames struct {
 	metrics, dimension []string
 	companions         map[string]string // to their dimensions
 }
 
-func membersOf(m client.Model) members {
-	all := members{model: m.Name, companions: make(map[string]string)}
+func namesOf(m client.Model) memberNames {
+	all := memberNames{companions: make(map[string]string)}
 	for _, metric := range m.Metrics {
 		all.metrics = append(all.metrics, metric.Name)
 	}
@@ -32,25 +32,18 @@ func membersOf(m client.Model) members {
 	return all
 }
 
-func modelOf(c *client.Catalog, name string) (members, bool) {
-	at := slices.IndexFunc(c.Models, func(m client.Model) bool { return m.Name == name })
-	if at < 0 {
-		return members{}, false
-	}
-	return membersOf(c.Models[at]), true
-}
-
 // unknownMember says what the name may have meant, and what there is.
 func unknownMember(c *client.Catalog, q client.Query, name string) string {
-	m, ok := modelOf(c, q.Model)
-	if !ok {
+	model := members.ModelOf(c, q.Model)
+	if model.Name == "" {
 		return ""
 	}
+	m := namesOf(model)
 	if dimension, ok := m.companions[name]; ok {
 		return fmt.Sprintf("%s is no member; it comes along with the dimension %s", name, dimension)
 	}
 	for _, other := range c.Models {
-		all := membersOf(other)
+		all := namesOf(other)
 		if slices.Contains(slices.Concat(all.metrics, all.dimension), name) {
 			return fmt.Sprintf("%s has no %s; it is a member of the other model: --model %s",
 				q.Model, name, output.Quoted(other.Name))
@@ -77,9 +70,10 @@ func misplaced(c *client.Catalog, q client.Query, field string, n int) string {
 		}
 		return fmt.Sprintf("there is no model %q; there are %s", q.Model, strings.Join(names, " and "))
 	}
-	m, ok := modelOf(c, q.Model)
+	model := members.ModelOf(c, q.Model)
+	m := namesOf(model)
 	switch {
-	case !ok:
+	case model.Name == "":
 		return ""
 	case field == "metrics" && n < 0:
 		return fmt.Sprintf("there are %d metrics; a query has 1 to 16", len(q.Metrics))

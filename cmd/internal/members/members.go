@@ -3,6 +3,7 @@
 package members
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/runlens/runlens/http/client"
@@ -47,6 +48,35 @@ func Describe(c *client.Catalog) Catalog {
 		described.Models = append(described.Models, model)
 	}
 	return described
+}
+
+// ModelOf is the catalog's model of that name, and one without a name if there is none.
+func ModelOf(c *client.Catalog, name string) client.Model {
+	at := slices.IndexFunc(c.Models, func(m client.Model) bool { return m.Name == name })
+	if at < 0 {
+		return client.Model{}
+	}
+	return c.Models[at]
+}
+
+// DescriptionOf is what the catalog says of a column: a member of the model or what comes with one.
+func DescriptionOf(model client.Model, column string) string {
+	for _, m := range model.Metrics {
+		if m.Name == column {
+			return m.Description
+		}
+	}
+	for _, d := range model.Dimensions {
+		if d.Name == column {
+			return d.Description
+		}
+		for _, companion := range d.Companions {
+			if companion.Name == column {
+				return companion.Description
+			}
+		}
+	}
+	return ""
 }
 
 // Unit of a metric follows the catalog's names: rates are parts of 1, everything else is counted.
