@@ -131,6 +131,21 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		return // as before
 	}
 	x.endTrace(method, route, status)
+	if x.execution != uuid.Nil {
+		s.Metrics.answered(x.strategy)
+	}
+	if x.pushed != nil {
+		s.Metrics.pushed(x.pushed)
+	}
+	level := slog.LevelInfo
+	if x.refusal != nil && x.refusal.code == codeInternalError {
+		level = slog.LevelError
+	}
+	s.Logger.LogAttrs(x.ctx, level, "request", x.attributes(method, route, status, took)...)
+}
+
+// attributes are what the log says of an answer.
+func (x *exchange) attributes(method, route string, status int, took time.Duration) []slog.Attr {
 	attributes := []slog.Attr{
 		slog.String("request_id", x.requestID),
 		slog.String("method", method),
@@ -147,30 +162,23 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	}
 	if x.execution != uuid.Nil {
 		attributes = append(attributes, strategyAttribute(x.strategy))
-		s.Metrics.answered(x.strategy)
 	}
 	if p := x.pushed; p != nil {
 		attributes = append(attributes, slog.Int("lines", p.Lines), slog.Int("stored", p.Stored))
-		s.Metrics.pushed(p)
 	}
 	if x.execution != x.queryID && x.execution != uuid.Nil {
 		attributes = append(attributes, slog.String("execution_id", x.execution.String()))
 	}
-	level := slog.LevelInfo
 	if r := x.refusal; r != nil {
 		attributes = append(attributes, slog.String("code", r.code))
 		if r.limit != "" {
 			attributes = append(attributes, slog.String("limit", r.limit))
-			if r.cause != nil {
-				attributes = append(attributes, slog.String("cause", r.cause.Error()))
-			}
 		}
-		if r.code == codeInternalError {
-			level = slog.LevelError
+		if r.cause != nil && (r.limit != "" || r.code == codeInternalError) {
 			attributes = append(attributes, slog.String("cause", r.cause.Error()))
 		}
 	}
-	s.Logger.LogAttrs(x.ctx, level, "request", attributes...)
+	return attributes
 }
 
 // used is what the log of usage keeps of a question.

@@ -60,17 +60,22 @@ Example:
   runlens worker run --source postgres://reader@db.internal/production --mapping tables.sql`
 }
 
+// check is what is wrong with the flags.
+func (c workerRunCmd) check() error {
+	switch {
+	case c.Source == "":
+		return errors.New("--source is missing: the operational database, such as postgres://user@host:5432/database")
+	case c.PollInterval <= 0 || c.Overlap < 0 || c.ReconcileEvery < 0:
+		return errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")
+	case !(c.DeleteMissingShare >= 0 && c.DeleteMissingShare <= 1): // nor is it no number
+		return errors.New("--delete-missing-share must be between 0 and 1")
+	}
+	return nil
+}
+
 func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	if c.Source == "" {
-		return usageError{
-			errors.New("--source is missing: the operational database, such as postgres://user@host:5432/database"),
-		}
-	}
-	if c.PollInterval <= 0 || c.Overlap < 0 || c.ReconcileEvery < 0 {
-		return usageError{errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")}
-	}
-	if !(c.DeleteMissingShare >= 0 && c.DeleteMissingShare <= 1) { // nor is it no number
-		return usageError{errors.New("--delete-missing-share must be between 0 and 1")}
+	if err := c.check(); err != nil {
+		return usageError{err}
 	}
 	workerMemory.bound()
 	ctx, stop := untilSignal(ctx)
