@@ -20,15 +20,14 @@ func TestALateConnectionIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	dialling, late := make(chan struct{}), make(chan struct{})
-	transport := &http.Transport{IdleConnTimeout: time.Hour, DialContext: func(context.Context, string, string) (net.Conn,
-		error) {
-		close(dialling)
-		<-late
-		return net.Dial("tcp", listener.Addr().String())
-	}}
 	for _, ctx := range []context.Context{t.Context(), reads(t.Context())} {
-		dialling, late = make(chan struct{}), make(chan struct{})
+		dialling, late := make(chan struct{}), make(chan struct{})
+		transport := &http.Transport{IdleConnTimeout: time.Hour, DialContext: func(context.Context, string, string) (net.Conn,
+			error) {
+			close(dialling)
+			<-late
+			return net.Dial("tcp", listener.Addr().String())
+		}}
 		ctx, cancel := context.WithCancel(ctx)
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://clickhouse/", nil)
 		if err != nil {

@@ -46,12 +46,13 @@ func watchPolicies(ctx context.Context, conn driver.Conn, config Config) (*polic
 	}
 	watching, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.end = end
+	after := policiesAfter // the goroutine outlives tests that change it
 	go func() {
 		for p.err() == nil {
 			select {
 			case <-watching.Done():
 				return
-			case <-time.After(policiesAfter):
+			case <-time.After(after):
 			}
 			if err := p.look(watching); errors.Is(err, ErrRowPolicy) {
 				config.Logger.Error("nothing is read or stored any more", "error", err)
