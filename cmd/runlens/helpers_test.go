@@ -17,6 +17,11 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
+// run executes one command line, whose log goes to standard error, and returns the exit code.
+func run(ctx context.Context, args []string, io streams) int {
+	return runLogging(ctx, args, io, io.err)
+}
+
 // command runs one command line as main does.
 func command(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()

@@ -97,12 +97,7 @@ func main() {
 // logPatience is how long a process that ends waits for whoever reads its log.
 const logPatience = time.Second
 
-// run executes one command line and returns the exit code.
-func run(ctx context.Context, args []string, io streams) int {
-	return runLogging(ctx, args, io, io.err)
-}
-
-// runLogging is run with another writer than standard error of log lines, and of why the command ended.
+// runLogging executes one command line and returns the exit code. Log lines, and why the command ended, go to lines.
 func runLogging(ctx context.Context, args []string, io streams, lines io.Writer) int {
 	logger := slog.New(logs.Bounded(slog.NewJSONHandler(lines, nil)))
 	out := &watched{Writer: io.out}

@@ -136,6 +136,6 @@ func (k *killStore) verify(ctx context.Context, args ...string) []finding {
 	if err == nil {
 		return nil
 	}
-	said := strings.ReplaceAll(lastOf(out, 300), "\n", "; ")
+	said := strings.ReplaceAll(lastOf(out), "\n", "; ")
 	return []finding{{differing: 1, what: fmt.Sprintf("verify: %v: %s", err, said)}}
 }

@@ -189,7 +189,7 @@ func (k *killStore) run(ctx context.Context, args ...string) error {
 		if err = command.Run(); err == nil {
 			return nil
 		}
-		err = fmt.Errorf("runlens %s: %w: %s", args[0], err, lastOf(said.String(), 300))
+		err = fmt.Errorf("runlens %s: %w: %s", args[0], err, lastOf(said.String()))
 		var ended *exec.ExitError
 		if ctx.Err() != nil || !errors.As(err, &ended) {
 			break
@@ -204,12 +204,14 @@ func (k *killStore) output(ctx context.Context, args ...string) (out string, err
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err = command.Run(); err != nil {
-		err = fmt.Errorf("runlens %s: %w: %s", args[0], err, lastOf(stderr.String(), 300))
+		err = fmt.Errorf("runlens %s: %w: %s", args[0], err, lastOf(stderr.String()))
 	}
 	return stdout.String(), err
 }
 
-func lastOf(text string, most int) string {
+// lastOf returns the end of a text, 300 bytes at most.
+func lastOf(text string) string {
+	const most = 300
 	return strings.TrimSpace(text[max(0, len(text)-most):])
 }
 

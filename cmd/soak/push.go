@@ -58,7 +58,7 @@ func (s *soak) provePush(ctx context.Context) error {
 		return err
 	}
 	defer p.store.close()
-	if err := p.start(ctx); err != nil {
+	if err := p.start(); err != nil {
 		return err
 	}
 	defer func() { p.server.Stop() }()
@@ -77,7 +77,7 @@ func (s *soak) provePush(ctx context.Context) error {
 }
 
 // start starts a server, which the clients find.
-func (p *pushing) start(ctx context.Context) (err error) {
+func (p *pushing) start() (err error) {
 	if p.server, err = p.store.product.Serve(p.store.life, p.store.dir, "--admin-listen", "off",
 		"--maintenance-share", eagerShare); err == nil {
 		p.address.Store(&p.server.Address)
@@ -216,7 +216,7 @@ func (p *pushing) kill(ctx context.Context) error {
 			p.server.Kill()
 			<-p.server.Ended()
 			servers++
-			if err := p.start(ctx); err != nil {
+			if err := p.start(); err != nil {
 				return err
 			}
 		}

@@ -79,7 +79,7 @@ func (c *sourceCopy) verify(ctx context.Context) (differs string) {
 	if err == nil || errors.As(err, &ended) && ended.ExitCode() == verifiedWithRejects {
 		return ""
 	}
-	return fmt.Sprintf("%v: %s", err, strings.ReplaceAll(lastOf(out, 300), "\n", "; "))
+	return fmt.Sprintf("%v: %s", err, strings.ReplaceAll(lastOf(out), "\n", "; "))
 }
 
 // unready is why a worker is not ready.
