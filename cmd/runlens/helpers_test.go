@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +21,22 @@ import (
 
 // run executes one command line, whose log goes to standard error, and returns the exit code.
 func run(ctx context.Context, args []string, io streams) int {
+	if _, ok := io.err.(*os.File); !ok {
+		io.err = &oneAtATime{to: io.err}
+	}
 	return runLogging(ctx, args, io, io.err)
+}
+
+// A oneAtATime is written by several goroutines, as a file may be and a buffer may not.
+type oneAtATime struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (w *oneAtATime) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(b)
 }
 
 // command runs one command line as main does.

@@ -66,6 +66,7 @@ func TestMCPWithoutAServer(t *testing.T) {
 	answers(call(4, "query", question), `"rows":[[300]]`)
 	answers(call(5, "catalog", "{}"), `"run_success_rate"`)
 	input.Close()
+	go io.Copy(io.Discard, output) // the notification may come last
 	if code := <-ended; code != exitDone || strings.Count(stderr.String(), "runlens serve") != 1 {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
