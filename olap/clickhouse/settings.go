@@ -29,7 +29,9 @@ type engineSettings struct {
 // query puts 1 to 2 MB of parameters into its address, above ClickHouse's default of 1 MiB. A table that finds the
 // pool of merges and mutations full tries again after 0.1 s and more, without the random time of up to a second that
 // ClickHouse adds: a purge would spend it after every four parts. How much memory the process has is read twice a
-// second instead of twenty times, which was a fifth of what an engine uses that has nothing to do.
+// second instead of twenty times, which was a fifth of what an engine uses that has nothing to do. It is that of the
+// process, not of its control group: servers, workers and whatever else runs in the same container, unit or terminal
+// would use up what the engine may have.
 //
 // The handlers are all that the port answers, and there is no default one: /ping, /play and the rest do not exist. The
 // first answers the challenge. The second takes statements, of the data user only: it requires that user's own
@@ -79,6 +81,7 @@ var configTemplate = parse("config", `<clickhouse>
     </background_processing_pool_task_sleep_seconds_when_no_work_random_part>
     <max_thread_pool_size>1000</max_thread_pool_size>
     <memory_worker_period_ms>500</memory_worker_period_ms>
+    <memory_worker_use_cgroup>0</memory_worker_use_cgroup>
 </clickhouse>
 `)
 
