@@ -113,11 +113,7 @@ func TestEngineListensWhereConfigured(t *testing.T) {
 func TestNoTemporaryDirectory(t *testing.T) {
 	c := config(dataDir(t))
 	t.Setenv("TMPDIR", "/proc") // nothing can be made in it
-	server, err := clickhouse.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	open(t, c)
 	if left, err := filepath.Glob(filepath.Join(c.DataDir, "engine", "clickhouse-local*")); len(left) > 0 || err != nil {
 		t.Errorf("left: %v, %v", left, err)
 	}
@@ -125,11 +121,7 @@ func TestNoTemporaryDirectory(t *testing.T) {
 
 // What an engine may have is not used up by other processes of its control group.
 func TestMemoryIsThatOfTheProcess(t *testing.T) {
-	server, err := clickhouse.Open(t.Context(), config(dataDir(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	server := open(t, config(dataDir(t)))
 	const counted = "SELECT value FROM system.server_settings WHERE name = 'memory_worker_use_cgroup'"
 	var value string
 	if err := server.Conn().QueryRow(t.Context(), counted).Scan(&value); err != nil || value != "0" {
