@@ -18,7 +18,7 @@ var flagHelp = kong.Vars{
 		"Only the variable may contain a password. Without a server the command starts or joins the embedded engine.",
 	"password_file": "File with the password of the server's user, instead of one in RUNLENS_CLICKHOUSE_URL.",
 	"engine_lib":    "The embedded engine's library. Default: that of 'runlens engine fetch' or 'make engine'.",
-	"engine_memory": "The most memory the embedded engine may use, at least 64000000. Default: half of the machine's.",
+	"engine_memory": "The most memory the embedded engine may use, at least 100000000. Default: half of the machine's.",
 	"data_dir":      "Where the embedded engine keeps its data.",
 	"cells": "File that names several ClickHouse services instead, among which organizations are divided " +
 		"(deploy/cells.md).",

@@ -27,7 +27,7 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		"unknown command": {[]string{"bake"}, "bake"},
 		"too little memory": {[]string{"engine", "--engine-memory", "1000", "--data-dir", folder},
-			"--engine-memory must be at least 64000000 bytes"},
+			"--engine-memory must be at least 100000000 bytes"},
 		"not UTF-8":    {[]string{"migrate", "up", "--data-dir", folder + "/raw\xff"}, `raw\xff" is not UTF-8`},
 		"unknown flag": {[]string{"serve", "--colour"}, "--colour"},
 		"rate of nothing": {[]string{"serve", "--rate-limit-per-minute", "0"}, "--rate-limit-per-minute must be " +

@@ -8,7 +8,7 @@ import (
 
 // MinEngineMemoryBytes is the least Config.EngineMemoryBytes with which the embedded engine takes records and answers
 // (inclusive). With less it may come up and then fail every migration or insert.
-const MinEngineMemoryBytes = 64_000_000
+const MinEngineMemoryBytes = 100_000_000
 
 // minDescriptors is the least limit of open files with which the embedded engine takes records (inclusive). With
 // somewhat less it comes up and then fails inserts.
