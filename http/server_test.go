@@ -23,6 +23,7 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -42,7 +43,7 @@ type service struct {
 	t     *testing.T
 	base  string
 	keys  keys.Store
-	log   *logBuffer
+	log   *logtest.Buffer
 	close func()
 }
 
@@ -54,7 +55,7 @@ func serve(t *testing.T, change func(*httpapi.Config)) *service {
 
 func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config)) *service {
 	t.Helper()
-	s := &service{t: t, keys: keys.NewStore(store.Conn()), log: &logBuffer{}}
+	s := &service{t: t, keys: keys.NewStore(store.Conn()), log: &logtest.Buffer{}}
 	config := httpapi.Config{
 		Engine:        olap.NewEngine(store.Conn(), []byte("a secret of tests")),
 		Verifier:      auth.NewVerifier(s.keys, limit.NewWindow(1000, time.Minute), time.Now, slog.New(slog.DiscardHandler)),
@@ -269,22 +270,4 @@ func decode[T any](t *testing.T, body []byte) (value T) {
 		t.Fatalf("%v: %s", err, body)
 	}
 	return value
-}
-
-// A logBuffer is a log that requests write while the test reads.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

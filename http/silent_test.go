@@ -12,12 +12,13 @@ import (
 	fiberlog "github.com/gofiber/fiber/v2/log"
 
 	httpapi "github.com/runlens/runlens/http"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // A connection on which nothing was ever sent is closed without a byte when its time is over: a client that keeps it
 // for later could take a refusal for the answer to its first request. One that began a request is told.
 func TestSilentConnectionsAreToldNothing(t *testing.T) {
-	log, fibers := &logBuffer{}, &logBuffer{}
+	log, fibers := &logtest.Buffer{}, &logtest.Buffer{}
 	fiberlog.SetOutput(fibers)
 	defer fiberlog.SetOutput(os.Stderr)
 	server, err := httpapi.New(httpapi.Config{Logger: slog.New(slog.NewJSONHandler(log, nil))})

@@ -7,42 +7,26 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // run executes one command line, whose log goes to standard error, and returns the exit code.
 func run(ctx context.Context, args []string, io streams) int {
-	if _, ok := io.err.(*os.File); !ok {
-		io.err = &oneAtATime{to: io.err}
-	}
 	return runLogging(ctx, args, io, io.err)
-}
-
-// A oneAtATime is written by several goroutines, as a file may be and a buffer may not.
-type oneAtATime struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-func (w *oneAtATime) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.to.Write(b)
 }
 
 // command runs one command line as main does.
 func command(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, err bytes.Buffer
+	var out, err logtest.Buffer
 	code = run(context.Background(), args, streams{strings.NewReader(stdin), &out, &err})
 	return code, out.String(), err.String()
 }

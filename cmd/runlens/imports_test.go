@@ -96,12 +96,13 @@ var arrows = map[string]string{
 
 	"olap/clickhouse/clickhousetest/memory": "",
 	"olap/clickhouse/clickhousetest/ports":  "",
+	"olap/olaptest/logtest":                 "",
 }
 
 // testOnly are packages that only tests may import, each other, and the commands of devCommands.
 var testOnly = []string{
 	"olap/clickhouse/clickhousetest", "olap/clickhouse/clickhousetest/memory",
-	"olap/clickhouse/clickhousetest/ports", "olap/olaptest",
+	"olap/clickhouse/clickhousetest/ports", "olap/olaptest", "olap/olaptest/logtest",
 	"ingest/source/postgrestest", "http/limit/redistest",
 	"cmd/internal/harness", "cmd/internal/oracle", "cmd/internal/process", "cmd/internal/trap",
 }

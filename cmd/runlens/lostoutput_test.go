@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // A summary that can't be written hides no other failure, and a key that can't be shown can be revoked.
@@ -20,7 +21,7 @@ func TestLostOutputIsNotAllThatIsSaid(t *testing.T) {
 		{append([]string{"keys", "create", "--org", "acme", "--output", "json"}, flags...),
 			[]string{"the key ", "revoke it"}},
 	} {
-		var stderr bytes.Buffer
+		var stderr logtest.Buffer
 		code := run(context.Background(), c.args, streams{strings.NewReader(""), lostSummary{}, &stderr})
 		for _, says := range c.says {
 			if code != exitFailed || !strings.Contains(stderr.String(), says) {
@@ -39,7 +40,7 @@ func (lostSummary) Write([]byte) (int, error) {
 // A console whose address nobody has seen serves nobody, and ends.
 func TestLostConsole(t *testing.T) {
 	asker(t)
-	var stderr bytes.Buffer
+	var stderr logtest.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	lost := streams{strings.NewReader(""), lostSummary{}, &stderr}
@@ -53,7 +54,7 @@ func TestLostConsole(t *testing.T) {
 func TestLostHelp(t *testing.T) {
 	const want = "runlens: the output is not whole: write summary: no space left on device\n"
 	for _, args := range [][]string{{}, {"--help"}, {"query", "--help"}} {
-		var stderr bytes.Buffer
+		var stderr logtest.Buffer
 		code := run(context.Background(), args, streams{strings.NewReader(""), lostSummary{}, &stderr})
 		if code != exitFailed || stderr.String() != want {
 			t.Errorf("%q: %d, %q, want %d, %q", args, code, stderr.String(), exitFailed, want)

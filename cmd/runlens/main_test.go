@@ -16,6 +16,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // Contract 2: wrong usage is 2, with one clear line that says what to do.
@@ -156,7 +157,7 @@ func TestErrorsOfSeveralCells(t *testing.T) {
 // What could not be written is a failure of every command.
 func TestOutputThatIsLost(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"purge", "--help"}, {"worker", "layout"}, nil} {
-		var stderr bytes.Buffer
+		var stderr logtest.Buffer
 		code := run(context.Background(), args, streams{strings.NewReader(""), fullDisk{}, &stderr})
 		if code != exitFailed || !strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%v: %d %s", args, code, stderr.String())

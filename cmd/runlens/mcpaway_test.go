@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // A client connects whatever is wrong behind: it is told by the tools that it calls, and goes on when all is well.
@@ -23,7 +24,7 @@ func TestMCPWithoutAServer(t *testing.T) {
 	t.Setenv("RUNLENS_URL", "http://"+address)
 	in, input := io.Pipe()
 	output, out := io.Pipe()
-	var stderr bytes.Buffer
+	var stderr logtest.Buffer
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(t.Context(), []string{"mcp"}, streams{in, out, &stderr})

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // Contract 4.22: an output that is one of the inputs is refused before anything is opened, whatever it is called.
@@ -100,7 +102,7 @@ func TestOutputIsInput(t *testing.T) {
 	in, err := os.Open(at("a.ndjson"))
 	must(t, err)
 	defer in.Close()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr logtest.Buffer
 	code := run(context.Background(), []string{"ingest", "--dry-run", "--rejects", "hard", "-"},
 		streams{in, &stdout, &stderr})
 	if code != exitUsage || !strings.Contains(stderr.String(), "is also read") {

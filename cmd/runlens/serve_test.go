@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/cmd/internal/harness"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 const totals = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31",` +
@@ -156,7 +156,7 @@ func TestServeUntilASignal(t *testing.T) {
 	if err := os.WriteFile(ready, []byte("127.0.0.1:1"), 0o600); err != nil { // of an earlier server
 		t.Fatal(err)
 	}
-	var out, stderr bytes.Buffer
+	var out, stderr logtest.Buffer
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source/postgrestest"
 	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // A database with the tables that `worker layout` prints, and n runs.
@@ -47,7 +47,7 @@ func working(t *testing.T, url string, flags ...string) (address string, stop fu
 	t.Helper()
 	address = freeAddress(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	var out, log bytes.Buffer
+	var out, log logtest.Buffer
 	ended := make(chan int, 1)
 	args := append(
 		[]string{"worker", "--source", url, "--admin-listen", address, "--poll-interval", "200ms", "--reconcile-every", "0"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // What is stored of an organization of which the source has nothing is kept, and the log says why: not that
@@ -20,7 +21,7 @@ func TestWhyAnOrganizationIsKept(t *testing.T) {
 		b.do("DELETE FROM " + table + " WHERE organization_id = 'globex'")
 	}
 	for deletes, says := range map[bool]string{false: "(--delete-missing)", true: "it has nothing of their organization"} {
-		log := &logBuffer{}
+		log := &logtest.Buffer{}
 		found := b.reconcile(func(o *worker.Options) {
 			o.DeleteMissing, o.DeleteMissingShare = deletes, 1
 			o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -28,7 +29,7 @@ func TestWhyAnOrganizationIsKept(t *testing.T) {
 		if found.Missing != 30 || found.Deleted != 0 || found.Refused != 0 {
 			t.Errorf("%+v", found)
 		}
-		if text := log.text(); strings.Count(text, "stay stored and are counted") != 1 || !strings.Contains(text, says) {
+		if text := log.String(); strings.Count(text, "stay stored and are counted") != 1 || !strings.Contains(text, says) {
 			t.Errorf("with DeleteMissing %t: %s", deletes, text)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // A balancer is an address that stands for several servers: each connection goes to the next one.
@@ -98,7 +99,7 @@ func TestOneAddressOfTwoServers(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 50)
 	l, standby := b.behind()
-	log := &logBuffer{}
+	log := &logtest.Buffer{}
 	status, _ := b.start(func(o *worker.Options) {
 		o.Overlap, o.PollInterval = 0, 20*time.Millisecond
 		o.Logger = slog.New(slog.NewTextHandler(log, nil))
@@ -131,7 +132,7 @@ func TestOneAddressOfTwoServers(t *testing.T) {
 		b.exec(standby, "SELECT pg_wal_replay_resume()")
 		b.until("all is stored", func() bool { return b.count(runs) == 60+10*round })
 	}
-	if !strings.Contains(log.text(), "target_session_attrs=primary") {
-		t.Errorf("the log does not say that there are two servers: %s", log.text())
+	if !strings.Contains(log.String(), "target_session_attrs=primary") {
+		t.Errorf("the log does not say that there are two servers: %s", log.String())
 	}
 }

@@ -1,13 +1,11 @@
 package worker_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -214,24 +213,6 @@ func TestWhatAMoveBringsOfAnotherSource(t *testing.T) {
 	b.theirsAreKept("when it has taken the notes away")
 }
 
-// A logBuffer keeps what several goroutines log.
-type logBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
-}
-
-func (l *logBuffer) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.String()
-}
-
 // A worker says at its start what the mapping keeps it from seeing, and what the source lacks; the default layout has
 // nothing of that.
 func TestAdviceAtTheStart(t *testing.T) {
@@ -239,14 +220,14 @@ func TestAdviceAtTheStart(t *testing.T) {
 	b := newBed(t)
 	advice := func(change func(*worker.Options)) string {
 		t.Helper()
-		log := &logBuffer{}
+		log := &logtest.Buffer{}
 		b.copyOnce(func(o *worker.Options) {
 			o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			if change != nil {
 				change(o)
 			}
 		})
-		return log.text()
+		return log.String()
 	}
 	b.insert("acme", 1, 5)
 	if log := advice(nil); log != "" {

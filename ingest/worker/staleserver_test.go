@@ -13,6 +13,7 @@ import (
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // reach lets new connections go to some of the servers only, and ends those that are open.
@@ -32,7 +33,7 @@ func TestComparisonByAServerBehind(t *testing.T) {
 	l, standby := b.behind()
 	primaryAt, standbyAt := l.servers[0], l.servers[1]
 	l.reach(primaryAt)
-	log := &logBuffer{}
+	log := &logtest.Buffer{}
 	status, _ := b.start(func(o *worker.Options) {
 		o.ReconcileEvery, o.DeleteMissing = 10*time.Millisecond, true
 		o.Logger = slog.New(slog.NewTextHandler(log, nil))
@@ -49,7 +50,7 @@ func TestComparisonByAServerBehind(t *testing.T) {
 		if !newest() {
 			t.Fatal("the store went back")
 		}
-		return strings.Contains(log.text(), "a standby that may lack")
+		return strings.Contains(log.String(), "a standby that may lack")
 	})
 	l.reach(primaryAt)
 	b.do("DELETE FROM runs WHERE run_id = lpad('2', 32, '0')::uuid")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // ask sends one statement as the user over HTTP and returns the status and the answer.
@@ -99,7 +101,7 @@ func TestEngineFilesAreTheOwnersAlone(t *testing.T) {
 
 // Running the engine as root is logged once per process, however often the engine is started again.
 func TestRunningAsRootWarnsOnce(t *testing.T) {
-	var log logBuffer
+	var log logtest.Buffer
 	c := config(dataDir(t))
 	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	s := open(t, c)

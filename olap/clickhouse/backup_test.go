@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // The log has the cause of a backup that failed, not the end of the stack trace that follows it.
 func TestTheLogSaysWhyABackupFailed(t *testing.T) {
-	var log logBuffer
+	var log logtest.Buffer
 	c := config(dataDir(t))
 	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	s := open(t, c)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // expectRefusal opens c, which must fail with a message that says each of the words.
@@ -142,7 +143,7 @@ func TestFailingRestartIsRetried(t *testing.T) {
 		}
 	}
 	link()
-	var log logBuffer
+	var log logtest.Buffer
 	c := config(dir)
 	c.EngineLib, c.Logger = library, slog.New(slog.NewTextHandler(&log, nil))
 	s := open(t, c)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 const createRuns = "CREATE TABLE %s.runs UUID '%s' (n UInt64) ENGINE = MergeTree ORDER BY n"
@@ -33,9 +34,9 @@ const (
 )
 
 // through opens the database through the balancer.
-func through(t *testing.T, b *balancer, database string) (*clickhouse.Server, *logBuffer, error) {
+func through(t *testing.T, b *balancer, database string) (*clickhouse.Server, *logtest.Buffer, error) {
 	t.Helper()
-	log := &logBuffer{}
+	log := &logtest.Buffer{}
 	s, err := clickhouse.Open(context.Background(), clickhouse.Config{
 		URL: b.url(database), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})

@@ -16,21 +16,22 @@ import (
 
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/cost"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // slowStart is a start of the engine that may take longer than reads wait, with the time until it is begun.
 const slowStart = 2 * time.Second
 
 // logging returns a configuration for dir, and its log.
-func logging(dir string) (clickhouse.Config, *logBuffer) {
-	var log logBuffer
+func logging(dir string) (clickhouse.Config, *logtest.Buffer) {
+	var log logtest.Buffer
 	c := config(dir)
 	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	return c, &log
 }
 
 // failedUnlessSlow fails the test, or skips the rest of it where a start took so long that reads could not wait for it.
-func failedUnlessSlow(t *testing.T, s *clickhouse.Server, log *logBuffer, format string, args ...any) {
+func failedUnlessSlow(t *testing.T, s *clickhouse.Server, log *logtest.Buffer, format string, args ...any) {
 	t.Helper()
 	eventually(t, "the engine answers again", func() bool { return works(s) })
 	for _, line := range strings.Split(log.String(), " took=")[1:] {

@@ -13,13 +13,14 @@ import (
 	"testing"
 
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	dir := dataDir(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var output logBuffer
+	var output logtest.Buffer
 	ended := make(chan error, 1)
 	go func() { ended <- clickhouse.RunStandalone(ctx, config(dir), &output, func() {}) }()
 

@@ -17,6 +17,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/runlens/runlens/http/limit/redistest"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // hang is far beyond every patience of these tests, and below what go-redis waits by itself.
@@ -38,7 +39,7 @@ func take(t *testing.T, r *Rates, n int) (admitted int) {
 }
 
 // alone checks that one server admits exactly 3, without Redis, and says so once.
-func alone(t *testing.T, s *Store, log *lines, r *Rates, reason string) {
+func alone(t *testing.T, s *Store, log *logtest.Buffer, r *Rates, reason string) {
 	t.Helper()
 	if admitted := take(t, r, 10); admitted != 3 {
 		t.Errorf("%d admitted, the server's own limit is 3", admitted)
@@ -110,7 +111,7 @@ func TestRedisThatDoesNotWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := c.address(t)
-			log := &lines{}
+			log := &logtest.Buffer{}
 			patience := Patience
 			if c.reason != "" && c.reason != "it doesn't answer in time" {
 				patience = long // it answers at once, if this machine does

@@ -3,7 +3,6 @@ package shared
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -15,15 +14,16 @@ import (
 
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/http/limit/redistest"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // long is a patience that no loaded machine exhausts.
 const long = time.Minute
 
 // open opens a store on a Redis and follows it.
-func open(t testing.TB, address string, patience time.Duration) (*Store, *lines) {
+func open(t testing.TB, address string, patience time.Duration) (*Store, *logtest.Buffer) {
 	t.Helper()
-	log := &lines{}
+	log := &logtest.Buffer{}
 	s, err := Open(address, patience, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -38,26 +38,6 @@ func open(t testing.TB, address string, patience time.Duration) (*Store, *lines)
 	})
 	return s, log
 }
-
-// lines are a log.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-var _ io.Writer = (*lines)(nil)
 
 // A timed runs the script at instants of the test's choice.
 type timed struct {
