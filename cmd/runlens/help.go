@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/completion"
 	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/olap/clickhouse"
 )
 
 // flagHelp has the texts of flags whose struct tags would be too long for a line. A tag names its text: help:"@listen".
@@ -18,8 +20,9 @@ var flagHelp = kong.Vars{
 		"Only the variable may contain a password. Without a server the command starts or joins the embedded engine.",
 	"password_file": "File with the password of the server's user, instead of one in RUNLENS_CLICKHOUSE_URL.",
 	"engine_lib":    "The embedded engine's library. Default: that of 'runlens engine fetch' or 'make engine'.",
-	"engine_memory": "The most memory the embedded engine may use, at least 100000000. Default: half of the machine's.",
-	"data_dir":      "Where the embedded engine keeps its data.",
+	"engine_memory": fmt.Sprintf("The most memory the embedded engine may use, at least %d. Default: half of the "+
+		"machine's.", clickhouse.MinEngineMemoryBytes),
+	"data_dir": "Where the embedded engine keeps its data.",
 	"cells": "File that names several ClickHouse services instead, among which organizations are divided " +
 		"(deploy/cells.md).",
 

@@ -72,12 +72,15 @@ func TestEngineKeepsTimeInUTC(t *testing.T) {
 	}
 }
 
-// Threads of connections are bounded: one that is closed leaves its thread to the next ones.
-func TestConnectionsAreBounded(t *testing.T) {
+// Threads of connections are bounded: one that is closed leaves its thread to the next ones. What an engine may have of
+// memory is not used up by other processes of its control group.
+func TestSettingsOfAnEngine(t *testing.T) {
 	s := open(t, config(dataDir(t)))
-	var most string
-	if err := s.Conn().QueryRow(context.Background(),
-		"SELECT value FROM system.server_settings WHERE name = 'max_connections'").Scan(&most); err != nil || most != "1024" {
-		t.Errorf("max_connections is %q, %v", most, err)
+	for name, want := range map[string]string{"max_connections": "1024", "memory_worker_use_cgroup": "0"} {
+		var value string
+		if err := s.Conn().QueryRow(context.Background(),
+			"SELECT value FROM system.server_settings WHERE name = $1", name).Scan(&value); err != nil || value != want {
+			t.Errorf("%s is %q, want %s: %v", name, value, want, err)
+		}
 	}
 }

@@ -119,13 +119,3 @@ func TestNoTemporaryDirectory(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
-
-// What an engine may have is not used up by other processes of its control group.
-func TestMemoryIsThatOfTheProcess(t *testing.T) {
-	server := open(t, config(dataDir(t)))
-	const counted = "SELECT value FROM system.server_settings WHERE name = 'memory_worker_use_cgroup'"
-	var value string
-	if err := server.Conn().QueryRow(t.Context(), counted).Scan(&value); err != nil || value != "0" {
-		t.Errorf("memory_worker_use_cgroup is %q: %v", value, err)
-	}
-}

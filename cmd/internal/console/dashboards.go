@@ -136,7 +136,8 @@ func (c *Console) parseDashboard(file string, content []byte) (*dashboard, error
 }
 
 func (c *Console) preparePanel(d *dashboard, p *panel) error {
-	q, err := report.Default(), error(nil)
+	q := report.Default()
+	var err error
 	switch {
 	case (p.Saved != "") == !p.Question.IsZero():
 		return errors.New("it needs either saved, the name of a saved question, or question")

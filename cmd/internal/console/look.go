@@ -48,7 +48,7 @@ func firstLook() look {
 
 // parseLook reads an address or the form: fields have the names of the flags of runlens query, and lists repeat theirs.
 func (c *Console) parseLook(values url.Values) (look, error) {
-	l, err := firstLook(), error(nil)
+	l := firstLook()
 	if !values.Has("metrics") && !values.Has("over") { // the form always has the latter
 		l.Metrics, l.Dimensions = []string{c.model(values.Get("model")).Metrics[0].Name}, []string{"day"}
 	}
@@ -64,6 +64,7 @@ func (c *Console) parseLook(values url.Values) (look, error) {
 		}
 	}
 	if values.Has("top") {
+		var err error
 		if l.Top, err = strconv.Atoi(values.Get("top")); err != nil || l.Top < 1 || l.Top > maxTop {
 			return l, fmt.Errorf("top %s must be 1 to %d", values.Get("top"), maxTop)
 		}
