@@ -1,11 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"io"
+	"log/slog"
 	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/schema"
 )
 
 // rejects take rejected records: a file (ingest.Rejects), or the terminal.
@@ -40,7 +47,7 @@ func appendRejects(path string, stderr io.Writer) (rejects, error) {
 	return ingest.AppendRejects(path, func(file *os.File) io.Writer { return output.Guarded(file) })
 }
 
-// mostShown is how many rejects are printed to standard error when no file takes them.
+// mostShown is how many rejects are printed to standard error when no file takes them; a worker logs as many a minute.
 const mostShown = 10
 
 // shownRejects prints the first rejected records.
@@ -69,4 +76,61 @@ func (r *shownRejects) Close() error {
 		say(r.stderr, "rejected: %d more; --rejects FILE keeps all of them", r.count-mostShown)
 	}
 	return nil
+}
+
+// loggedRejects logs the first rejected records of each minute, of a process that never comes to an end. It has its
+// callers wait for each other (sharedRejects).
+type loggedRejects struct {
+	logger *slog.Logger
+	began  time.Time // of the minute
+	count  int       // within it
+}
+
+func (r *loggedRejects) Add(reject ingest.Reject) error {
+	if now := time.Now(); now.Sub(r.began) >= time.Minute {
+		r.logRest()
+		r.began, r.count = now, 0
+	}
+	if r.count++; r.count <= mostShown {
+		organization, id := identified(reject)
+		r.logger.Warn("rejected a record", "source", reject.Source, "organization", organization, "id", id,
+			"field", reject.Field, "error", reject.Error)
+	}
+	return nil
+}
+
+func (r *loggedRejects) AddNow(reject ingest.Reject) error { return r.Add(reject) }
+
+func (*loggedRejects) Flush() error { return nil }
+
+func (r *loggedRejects) Close() error {
+	r.logRest()
+	return nil
+}
+
+func (r *loggedRejects) logRest() {
+	if r.count > mostShown {
+		r.logger.Warn("rejected more records; --rejects FILE keeps all of them", "count", r.count-mostShown)
+	}
+}
+
+// identified are the organization and the id of a rejected record; empty where they break a rule themselves. What else
+// it has may identify a person.
+func identified(reject ingest.Reject) (organization schema.OrganizationID, id string) {
+	var record struct {
+		Organization string `json:"organization_id"`
+		Run          string `json:"run_id"`
+		Attribution  string `json:"attribution_id"`
+		Agent        string `json:"agent_id"`
+	}
+	if json.Unmarshal(reject.Record, &record) != nil {
+		return "", ""
+	}
+	organization, _ = schema.ParseOrganizationID(record.Organization)
+	// A run names its agent too, and an attribution record both.
+	parsed, err := uuid.Parse(cmp.Or(record.Attribution, record.Run, record.Agent))
+	if err != nil {
+		return organization, ""
+	}
+	return organization, parsed.String()
 }

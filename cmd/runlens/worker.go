@@ -97,7 +97,12 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		return stopped(err)
 	}
 	rejects, err := within(ctx, openingRejects, nil,
-		func(context.Context) (rejects, error) { return appendRejects(c.Rejects, io.err) })
+		func(context.Context) (rejects, error) {
+			if c.Rejects == "" {
+				return &loggedRejects{logger: logger}, nil
+			}
+			return appendRejects(c.Rejects, io.err)
+		})
 	if err != nil {
 		return stopped(usageError{err})
 	}
