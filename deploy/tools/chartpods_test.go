@@ -55,8 +55,13 @@ func TestPodsStartAndEnd(t *testing.T) {
 	if drain := int64(20); before < 1 || *spec.TerminationGracePeriodSeconds <= before+drain+5 {
 		t.Errorf("of %d s a server has %d before it drains", *spec.TerminationGracePeriodSeconds, before)
 	}
-	if path := container.ReadinessProbe.HTTPGet.Path; path != "/readyz" {
-		t.Errorf("ready is %s", path)
+	ready := container.ReadinessProbe
+	if ready.HTTPGet.Path != "/readyz" {
+		t.Errorf("ready is %s", ready.HTTPGet.Path)
+	}
+	// All servers ask one ClickHouse, and all would be away with it.
+	if out := ready.PeriodSeconds * ready.FailureThreshold; out < 60 {
+		t.Errorf("servers are away %d s after ClickHouse is", out)
 	}
 	for of, admin := range map[string]string{serve: "0.0.0.0:9090", worker: "0.0.0.0:9091"} {
 		_, _, container := pod(t, of)
