@@ -19,7 +19,7 @@ func remind(logger *slog.Logger, what string) (stop func()) {
 			case <-ended:
 				return
 			case <-time.After(time.Until(began.Add(after))):
-				logger.Info(what+" goes on; 'runlens doctor' names what does not end in ClickHouse", "for", after.String())
+				logger.Info(what+" goes on; 'runlens doctor' names what does not end in ClickHouse", "for", after)
 			}
 		}
 	}()

@@ -87,7 +87,7 @@ func (w *worker) reconcileFailed(ctx context.Context, failure error, pause time.
 	if times >= failuresUnready {
 		level = slog.LevelError
 	}
-	w.Logger.Log(ctx, level, "the full comparison failed: "+why, "times", times, "pause", pause.String(), "error", failure)
+	w.Logger.Log(ctx, level, "the full comparison failed: "+why, "times", times, "pause", pause, "error", failure)
 	return snapshot.Pause(ctx, pause)
 }
 

@@ -37,7 +37,7 @@ func (f *Failures) Failed(ctx context.Context, level slog.Level, message string,
 	if !now.Before(f.due) {
 		f.due = now.Add(min(max(now.Sub(f.since), shortestSilence), longestSilence))
 		if attributes = append(attributes, "failures", f.count); f.pause > 0 {
-			attributes = append(attributes, "pause", f.pause.String())
+			attributes = append(attributes, "pause", f.pause)
 		}
 		f.Logger.Log(ctx, level, message, attributes...)
 	}
@@ -48,7 +48,7 @@ func (f *Failures) Failed(ctx context.Context, level slog.Level, message string,
 func (f *Failures) Succeeded(ctx context.Context, message string, attributes ...any) {
 	if f.count > 0 {
 		f.Logger.InfoContext(ctx, message, append(attributes, "failures", f.count,
-			"after", time.Since(f.since).Round(time.Millisecond).String())...)
+			"after", time.Since(f.since).Round(time.Millisecond))...)
 		f.count, f.pause = 0, 0
 	}
 }

@@ -110,7 +110,7 @@ func (w *Worker) Run(ctx context.Context) {
 			w.failed.Inc()
 			failing[did] = true
 			failed = failures.Failed(ctx, slog.LevelWarn, "maintenance failed, trying again later", "task", w.name,
-				"took", took.String(), "error", err)
+				"took", took, "error", err)
 			rest = min(rest, longestPause)
 		} else {
 			delete(failing, did)

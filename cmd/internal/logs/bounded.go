@@ -22,8 +22,8 @@ const (
 // reasons are the fields that say why something failed.
 var reasons = []string{"error", "cause"}
 
-// Bounded is a handler that cuts long texts before next has them, and adds the trace that a record belongs to as
-// trace_id. Numbers, times and truth values are short.
+// Bounded is a handler that cuts long texts before next has them, writes durations as people do ("1.5s"), and adds the
+// trace that a record belongs to as trace_id. Numbers, times and truth values are short.
 func Bounded(next slog.Handler) slog.Handler { return bounded{next} }
 
 type bounded struct{ slog.Handler }
@@ -63,6 +63,8 @@ func boundedAttr(a slog.Attr) slog.Attr {
 	switch a.Value = a.Value.Resolve(); a.Value.Kind() {
 	case slog.KindString:
 		a.Value = slog.StringValue(cut(a.Value.String(), most))
+	case slog.KindDuration:
+		a.Value = slog.StringValue(a.Value.String())
 	case slog.KindGroup:
 		a.Value = slog.GroupValue(boundedAttrs(a.Value.Group())...)
 	case slog.KindAny:

@@ -50,7 +50,7 @@ func TestShortFieldsStay(t *testing.T) {
 	var got, want bytes.Buffer
 	record := slog.NewRecord(time.Time{}, slog.LevelWarn, "message", 0)
 	record.Add("text", strings.Repeat("x", 256), "list", []string{"a", "b"}, "error", errors.New("failed"),
-		slog.Group("group", "took", time.Second), "none", nil)
+		slog.Group("group", "n", 7), "none", nil)
 	if err := logs.Bounded(slog.NewJSONHandler(&got, nil)).Handle(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
@@ -59,5 +59,14 @@ func TestShortFieldsStay(t *testing.T) {
 	}
 	if got.String() != want.String() {
 		t.Errorf("got  %s\nwant %s", &got, &want)
+	}
+}
+
+func TestDurationsAreText(t *testing.T) {
+	var out bytes.Buffer
+	logger := slog.New(logs.Bounded(slog.NewJSONHandler(&out, nil)))
+	logger.With("for", time.Minute).Info("m", "took", 1500*time.Millisecond, slog.Group("in", "by", -time.Second))
+	if want := `"msg":"m","for":"1m0s","took":"1.5s","in":{"by":"-1s"}}`; !strings.HasSuffix(out.String(), want+"\n") {
+		t.Errorf("got %s want …%s", &out, want)
 	}
 }

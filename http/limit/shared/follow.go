@@ -64,5 +64,5 @@ func (s *Store) came() {
 	defer s.mu.Unlock()
 	s.away.Store(false)
 	s.logger.Info("Redis is back: limits hold over all servers",
-		"away", time.Since(s.since).Round(time.Millisecond).String(), "decided_alone", s.local.Load()-s.alone)
+		"away", time.Since(s.since).Round(time.Millisecond), "decided_alone", s.local.Load()-s.alone)
 }
