@@ -21,7 +21,7 @@ var flagHelp = kong.Vars{
 	"password_file": "File with the password of the server's user, instead of one in RUNLENS_CLICKHOUSE_URL.",
 	"engine_lib":    "The embedded engine's library. Default: that of 'runlens engine fetch' or 'make engine'.",
 	"engine_memory": fmt.Sprintf("The most memory the embedded engine may use, at least %d. Default: half of the "+
-		"machine's.", clickhouse.MinEngineMemoryBytes),
+		"machine's, or of the container's.", clickhouse.MinEngineMemoryBytes),
 	"data_dir": "Where the embedded engine keeps its data.",
 	"cells": "File that names several ClickHouse services instead, among which organizations are divided " +
 		"(deploy/cells.md).",

@@ -75,6 +75,9 @@ func Describe(err error) error {
 	if refusal := failure.Refusal(exception); refusal != "" {
 		return errors.New(refusal)
 	}
+	if overload := failure.Of("write", exception); errors.Is(overload, failure.ErrOverloaded) {
+		return overload
+	}
 	return fmt.Errorf("ClickHouse failed with code %d; its log says why", exception.Code)
 }
 

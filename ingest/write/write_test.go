@@ -22,6 +22,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
@@ -238,6 +239,23 @@ func TestRetryable(t *testing.T) {
 	} {
 		if got := write.Retryable(c.err); got != c.want {
 			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
+// What ClickHouse has no memory for is overload, also for who pushed it (contract 4.21), and says what to change.
+func TestOverloadStays(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int32]bool{241: true, 202: true, 252: false} {
+		retry := write.Retry{Logger: slog.New(slog.DiscardHandler), Patience: time.Nanosecond}
+		err := retry.Do(t.Context(), "insert", func() error {
+			return &clickhouse.Exception{Code: code, Message: "(total) memory limit exceeded"}
+		})
+		if errors.Is(err, failure.ErrOverloaded) != want {
+			t.Errorf("%d: %v", code, err)
+		}
+		if code == 241 && !strings.Contains(err.Error(), "RUNLENS_ENGINE_MEMORY") {
+			t.Errorf("%v does not say what to change", err)
 		}
 	}
 }

@@ -18,6 +18,10 @@ import (
 // another query. The same query may succeed a little later.
 var ErrOverloaded = errors.New("ClickHouse has too much to do")
 
+// errNoMemory is ErrOverloaded where all that ClickHouse does together takes the memory that it may have.
+var errNoMemory = fmt.Errorf("%w: its memory is used up; do less at once, or give it more, which "+
+	"RUNLENS_ENGINE_MEMORY does for the embedded engine", ErrOverloaded)
+
 // ErrTooExpensive is returned when a statement reached a limit of its own in ClickHouse: of time, memory, rows or
 // bytes. The same query would reach it again.
 var ErrTooExpensive = errors.New("the query is too expensive")
@@ -112,7 +116,7 @@ func describe(doing string, err error) error {
 	}
 	reason := reasonOf(exception)
 	if errors.Is(reason, ErrOverloaded) {
-		return ErrOverloaded
+		return reason
 	}
 	if refusal := Refusal(exception); refusal != "" {
 		return fmt.Errorf("%s: %s", doing, refusal)
@@ -149,7 +153,7 @@ func Refusal(e *clickhouse.Exception) string {
 	return ""
 }
 
-// reasonOf is ErrOverloaded, ErrTooExpensive, or nil for anything else.
+// reasonOf is ErrOverloaded or one that wraps it, ErrTooExpensive, or nil for anything else.
 func reasonOf(e *clickhouse.Exception) error {
 	switch e.Code {
 	case codeTooManyQueries, codeNoThread:
@@ -160,7 +164,7 @@ func reasonOf(e *clickhouse.Exception) error {
 		if strings.Contains(e.Message, queryMemory) {
 			return ErrTooExpensive
 		}
-		return ErrOverloaded
+		return errNoMemory
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,23 @@ func TestRefusalsInWords(t *testing.T) {
 		err := failure.Of("ask", &clickhouse.Exception{Code: int32(code), Message: message[4:] + ". (READONLY)"})
 		if err.Error() != want {
 			t.Errorf("%s: %v", message, err)
+		}
+	}
+}
+
+// Too little memory for everything at once is overload, and is said with what to change.
+func TestMemoryInWords(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]error{
+		"(total) memory limit exceeded: would use 96.01 MiB, maximum: 95.37 MiB": failure.ErrOverloaded,
+		"Query memory limit exceeded: would use 4.00 GiB, maximum: 4.00 GiB":     failure.ErrTooExpensive,
+	} {
+		err := failure.Of("ask", &clickhouse.Exception{Code: 241, Message: message + ". (MEMORY_LIMIT_EXCEEDED)"})
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", message, err, want)
+		}
+		if said := strings.Contains(err.Error(), "RUNLENS_ENGINE_MEMORY"); said != (want == failure.ErrOverloaded) {
+			t.Errorf("%s: %v, which says what to change: %t", message, err, said)
 		}
 	}
 }
