@@ -46,8 +46,8 @@ type Server struct {
 
 // Open connects to the server of config.URL, or starts or joins the embedded engine. It returns once a
 // query succeeds and the database exists. Errors say what to do; they carry no password. An address that reaches nodes
-// with tables of their own is an ErrOtherNode, here and from every later statement that would be sent to another node,
-// and one where a cache answers is an ErrCached. One that loses settings is an ErrStripped, here.
+// with tables of their own is an ErrOtherNode, here and from every later statement that would be sent to another node;
+// one where a cache answers is an ErrCached, and one that loses settings an ErrStripped.
 // A user from whom rows are hidden is an ErrRowPolicy, here and within policiesAfter.
 func Open(ctx context.Context, config Config) (*Server, error) {
 	config, err := config.withDefaults()

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/runlens/runlens/olap/failure"
@@ -26,8 +25,8 @@ var (
 	// ErrCached is returned when an answer is one of before: what was stored since is not in it.
 	ErrCached error = permanent("a cache answers for ClickHouse; give the address of ClickHouse itself, or of a proxy " +
 		"that caches nothing")
-	// ErrStripped is returned at the start when statements come to ClickHouse without their settings: it may answer them
-	// with other rows.
+	// ErrStripped is returned when statements come to ClickHouse without their settings: it may answer them with other
+	// rows.
 	ErrStripped error = permanent("statements lose their settings on the way to ClickHouse; give the address of " +
 		"ClickHouse itself, or of a proxy that passes on all parameters")
 )
@@ -106,6 +105,7 @@ func identify(database string, more ...string) string {
 // httpGuard. The first identity is the store's; what is made later, such as the table, is learned then.
 type nodes struct {
 	statement string
+	sent      string // over HTTP: a setting that comes with the statement
 	logger    *slog.Logger
 
 	mu      sync.Mutex
@@ -236,18 +236,9 @@ func (n *nodes) visit(ctx context.Context, options *clickhouse.Options) error {
 		return err
 	}
 	defer conn.Close()
-	sent := uuid.NewString()
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"log_comment": sent}))
-	var answer, arrived string
-	statement := identify(options.Auth.Database, "getSetting('log_comment')")
-	if err := conn.QueryRow(ctx, statement).Scan(&answer, &arrived); err != nil {
+	var answer string
+	if err := conn.QueryRow(ctx, identify(options.Auth.Database)).Scan(&answer); err != nil {
 		return err
 	}
-	if err := n.check(answer); err != nil {
-		return err
-	}
-	if arrived != sent {
-		return ErrStripped
-	}
-	return nil
+	return n.check(answer)
 }

@@ -11,8 +11,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/google/uuid"
 )
 
 const (
@@ -24,8 +26,8 @@ const (
 
 // An httpGuard sends the statements of one pooled connection.
 //
-//  1. A new connection is asked for the identity of its node, with the credentials of the statement that needs it,
-//     before it carries anything else.
+//  1. A new connection is asked for the identity of its node, with the credentials of the statement that needs it and
+//     with a setting that has to arrive, before it carries anything else.
 //  2. Every answer must have the display name of a node that was found to share the store: a balancer that reads HTTP
 //     sends each request elsewhere. Another node is asked for its identity. Until it is known to share the store its
 //     answer is held back, and whoever wrote there gets an error.
@@ -51,6 +53,8 @@ func (u *unanswered) Error() string {
 }
 
 func (n *nodes) guardHTTP(options *clickhouse.Options) {
+	n.sent = uuid.NewString()
+	n.statement = identify(options.Auth.Database, "getSetting('log_comment') = "+quoted(n.sent))
 	inner := options.TransportFunc
 	options.TransportFunc = func(transport *http.Transport) (http.RoundTripper, error) {
 		if transport.TLSClientConfig == nil {
@@ -123,7 +127,7 @@ func (n *nodes) question(ctx context.Context, like *http.Request) *http.Request 
 		request.Header.Del(name)
 	}
 	request.URL.RawQuery = url.Values{"query": {n.statement}, "default_format": {"TabSeparated"},
-		"wait_end_of_query": {"1"}}.Encode()
+		"wait_end_of_query": {"1"}, "log_comment": {n.sent}}.Encode()
 	return request
 }
 
@@ -135,14 +139,18 @@ func (n *nodes) meet(answer *http.Response) error {
 		answer.Body = io.NopCloser(bytes.NewReader(text))
 		return &unanswered{answer}
 	}
+	name, arrived, _ := strings.Cut(string(bytes.TrimSuffix(text, []byte("\n"))), "\t")
 	if err == nil {
-		err = n.check(string(bytes.TrimSuffix(text, []byte("\n"))))
+		err = n.check(name)
 	}
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if arrived != "1" {
+		return n.refuse(ErrStripped)
+	}
 	n.names[answer.Header.Get(displayName)] = true
 	return nil
 }
