@@ -93,6 +93,7 @@ func TestAddressWithoutClickHouse(t *testing.T) {
 		answering(500):                 "what answers is no ClickHouse (HTTP 500)",
 		answering(401):                 "what answers does not take this user and password, or is no ClickHouse (HTTP 401)",
 		answering(403):                 "what answers does not take this user and password, or is no ClickHouse (HTTP 403)",
+		answering(429):                 "a gateway or load balancer answers, and lets no more statements through (HTTP 429)",
 		answering(502):                 "a gateway or load balancer answers, and ClickHouse behind it does not (HTTP 502)",
 		answering(503):                 "a gateway or load balancer answers, and ClickHouse behind it does not (HTTP 503)",
 		answering(504):                 "a gateway or load balancer answers, and ClickHouse behind it does not (HTTP 504)",

@@ -75,6 +75,8 @@ func likely(status int) string {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return "what answers does not take this user and password, or is no ClickHouse"
+	case status == http.StatusTooManyRequests:
+		return "a gateway or load balancer answers, and lets no more statements through"
 	case status >= http.StatusBadGateway: // 502 to 504, and those of gateways that have more
 		return "a gateway or load balancer answers, and ClickHouse behind it does not"
 	}
