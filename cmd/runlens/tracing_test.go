@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -167,7 +168,61 @@ POST /api/v1/analytics/query 200
 	}
 }
 
-// Nothing is made where nobody takes spans, and a protocol that isn't there is a clear line.
+// The environment names the process by either variable, and variables that can't be used are said without their values.
+func TestVariablesOfTraces(t *testing.T) {
+	const one, logged = "OTEL_EXPORTER_OTLP_HEADERS", "an OTEL variable is not used"
+	for name, test := range map[string]struct{ variable, value, service, log string }{
+		"no name":             {"OTEL_RESOURCE_ATTRIBUTES", "zone=a", "runlens-serve", ""},
+		"a name":              {"OTEL_SERVICE_NAME", "mine", "mine", ""},
+		"a name of resources": {"OTEL_RESOURCE_ATTRIBUTES", "service.name=mine", "mine", ""},
+		"a token and no name": {one, "Bearer secret", "runlens-serve", logged},
+		"an escape":           {one, "Authorization=Bearer%secret", "runlens-serve", logged},
+		"another address":     {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://reader:sec/ret@host", "runlens-serve", logged},
+		"no sampler":          {"OTEL_TRACES_SAMPLER", "never", "runlens-serve", logged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			received := receiving(t)
+			t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")+"/v1/traces")
+			t.Setenv(test.variable, test.value)
+			var log bytes.Buffer
+			tracer, end, err := openTracing(t.Context(), "runlens-serve", slog.New(slog.NewTextHandler(&log, nil)))
+			must(t, err)
+			_, span := tracer.Begin(t.Context(), "a span")
+			span.End()
+			end()
+			if !received.names[test.service] || len(received.names) != 1 {
+				t.Errorf("services %v, want %s", received.names, test.service)
+			}
+			if !strings.Contains(log.String(), test.log) || (log.Len() > 0) != (test.log != "") ||
+				strings.Contains(log.String(), "sec") {
+				t.Errorf("the log says %q", log.String())
+			}
+		})
+	}
+}
+
+// Spans for which no place is left while a receiver is slow are said to be lost.
+func TestSlowReceiver(t *testing.T) {
+	wait := make(chan struct{})
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-wait }))
+	defer receiver.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
+	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "2")
+	var log bytes.Buffer
+	tracer, end, err := openTracing(t.Context(), "runlens-serve", slog.New(slog.NewTextHandler(&log, nil)))
+	must(t, err)
+	for range 100 {
+		_, span := tracer.Begin(t.Context(), "a span")
+		span.End()
+	}
+	close(wait)
+	end()
+	if n := strings.Count(log.String(), "spans were lost"); n != 1 {
+		t.Errorf("%d lines in %q", n, log.String())
+	}
+}
+
+// Nothing is made where nobody takes spans, and a protocol or an address that can't be used is a clear line.
 func TestTracingIsOff(t *testing.T) {
 	logger := slog.New(slog.DiscardHandler)
 	for name, set := range map[string][2]string{
@@ -175,6 +230,7 @@ func TestTracingIsOff(t *testing.T) {
 		"disabled":     {"OTEL_SDK_DISABLED", "true"},
 		"no exporter":  {"OTEL_TRACES_EXPORTER", "none"},
 		"no such wire": {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
+		"no scheme":    {"OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "no receiver" {
@@ -183,7 +239,7 @@ func TestTracingIsOff(t *testing.T) {
 			t.Setenv(set[0], set[1])
 			tracer, end, err := openTracing(t.Context(), "runlens-serve", logger)
 			end()
-			if tracer.On() || (err != nil) != (name == "no such wire") {
+			if tracer.On() || (err != nil) != strings.HasPrefix(name, "no s") {
 				t.Errorf("%v, %v", tracer.On(), err)
 			}
 			var running bytes.Buffer
