@@ -72,8 +72,9 @@ func Run(ctx context.Context, o Options) error {
 func run(ctx context.Context, o Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	w := newWorker(o)
-	if err := w.reading(ctx, "check the source", func() error { return o.Source.Check(ctx) }); err != nil {
-		return err
+	reached := func(err error) bool { return postgres.Retryable(err) && !postgres.UnknownHost(err) }
+	if err := w.retry.DoIf(ctx, "check the source", reached, func() error { return o.Source.Check(ctx) }); err != nil {
+		return fmt.Errorf("check the source: %w", err)
 	}
 	if err := w.advise(ctx); err != nil {
 		return err

@@ -51,13 +51,16 @@ func Retryable(err error) bool {
 		}
 		return slices.ContainsFunc(retryableStates, func(state string) bool { return strings.HasPrefix(failure.Code, state) })
 	}
-	var unknown *net.DNSError
-	if errors.As(err, &unknown) && unknown.IsNotFound {
-		return false
-	}
 	var network net.Error
 	return errors.Is(err, errChanged) || NotConnected(err) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "conn closed")
+}
+
+// UnknownHost reports whether a failure is that no host has the name of the source. It is misspelled where it was never
+// reached; a container that is stopped has no name either.
+func UnknownHost(err error) bool {
+	unknown, ok := errors.AsType[*net.DNSError](err)
+	return ok && unknown.IsNotFound
 }
 
 // NotConnected reports whether a failure is that no connection was made.

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"net"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -24,6 +25,12 @@ func TestWhatPassesByItself(t *testing.T) {
 		if got := postgres.Retryable(fmt.Errorf("read: %w", &pgconn.PgError{Code: code})); got != want {
 			t.Errorf("%s: tried again: %t, want %t", code, got, want)
 		}
+	}
+	// The name of a container goes while it is stopped.
+	gone := fmt.Errorf("read: %w", &net.DNSError{Err: "no such host", Name: "postgres", IsNotFound: true})
+	if !postgres.Retryable(gone) || !postgres.UnknownHost(gone) {
+		t.Errorf("a host without a name: tried again: %t, known as such: %t", postgres.Retryable(gone),
+			postgres.UnknownHost(gone))
 	}
 	// PgBouncer's errors have one code.
 	for text, want := range map[string]bool{
