@@ -62,7 +62,8 @@ func (c challenge) verify(conn net.Conn) error {
 	}
 	reader := bufio.NewReader(io.LimitReader(conn, maxAnswerBytes))
 	response, err := http.ReadResponse(reader, nil)
-	if silent := net.Error(nil); errors.As(err, &silent) { // who says nothing may be the engine, stopped or too busy
+	// Who says nothing, or hangs up, may be the engine: stopped, too busy or short of memory.
+	if silent := net.Error(nil); errors.As(err, &silent) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
 	if err != nil {

@@ -34,3 +34,23 @@ func TestSilentEngineIsNoStranger(t *testing.T) {
 	}
 	(<-accepted).Close()
 }
+
+// Nor is one a stranger that hangs up, as an engine without memory for a connection does.
+func TestEngineThatHangsUpIsNoStranger(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			_, _ = conn.Read(make([]byte, 1024)) // all of the question: else closing is a reset
+			conn.Close()
+		}
+	}()
+	_, err = address{Addr: listener.Addr().String(), challenge: newChallenge()}.dial(t.Context(), "tcp", "")
+	if err == nil || errors.Is(err, ErrStranger) {
+		t.Errorf("an engine that hangs up: %v", err)
+	}
+}
