@@ -106,13 +106,14 @@ func TestSecretsAreReferences(t *testing.T) {
 	}
 }
 
-// Names are resolved, by both protocols.
+// Names are resolved, by both protocols, also by pods that listen on the port of OpenShift's.
 func TestNamesAreResolved(t *testing.T) {
 	manifests, err := render(t, needed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const names = `{"ports":[{"port":53,"protocol":"UDP"},{"port":53,"protocol":"TCP"}]}`
+	const names = `{"ports":[{"port":53,"protocol":"UDP"},{"port":53,"protocol":"TCP"},` +
+		`{"port":5353,"protocol":"UDP"},{"port":5353,"protocol":"TCP"}]}`
 	if !strings.Contains(manifests[policy], names) {
 		t.Errorf("%s allows no names: %s", policy, manifests[policy])
 	}
