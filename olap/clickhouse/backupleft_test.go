@@ -32,7 +32,8 @@ func TestAnInterruptedBackupLeavesNothing(t *testing.T) {
 		cancel()
 	}()
 	err := s.Backup(ctx, filepath.Join(t.TempDir(), "backup"), func(destination string) string {
-		return "BACKUP TABLE many TO " + destination
+		// It would take a minute, so that it cannot end before it is interrupted.
+		return "BACKUP TABLE many TO " + destination + " SETTINGS max_backup_bandwidth = 2000000"
 	})
 	const status = "SELECT toString(any(status)) FROM system.backups"
 	for ended := "CREATING_BACKUP"; ended == "CREATING_BACKUP"; time.Sleep(10 * time.Millisecond) {
