@@ -24,7 +24,8 @@ func smuggled(id string) string {
 	return "GET " + catalogPath + " HTTP/1.1\r\nHost: x\r\nx-request-id: " + id + "\r\n\r\n"
 }
 
-// raw sends bytes on a connection of their own and returns the answers until the server closes it.
+// raw sends bytes on a connection of their own, ends its sending half, and returns the answers until the server closes
+// it. A query that takes long is not answered then: its client is taken to be gone.
 func (s *service) raw(t *testing.T, text string) []*http.Response {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))

@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -12,6 +13,11 @@ import (
 // The end of a terminal or a session ends a server in order, with its requests, and an ingest with its summary. One
 // that was started by nohup goes on.
 func TestAHangup(t *testing.T) {
+	// Where these tests are started by nohup themselves, their children would ignore it too. What a process catches, its
+	// children do not ignore.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	flags := store(t)
 	for name, start := range map[string]string{"plain": `exec "$0" "$@"`, "nohup": `trap "" HUP; exec "$0" "$@"`} {
 		t.Run(name, func(t *testing.T) {

@@ -1,18 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 // A purge or a rebuild that waits says so, ever more rarely, until it ends.
 func TestWhatWaitsSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log logtest.Buffer
 		stop := remind(slog.New(slog.NewTextHandler(&log, nil)), "the purge")
 		for _, c := range []struct {
 			wait  time.Duration

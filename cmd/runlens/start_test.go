@@ -39,6 +39,8 @@ func (p *process) endsWithin(t *testing.T, patience time.Duration) {
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
+		_ = p.Process.Kill()
+		<-p.ended
 		t.Fatalf("%v has not ended within %v:\n%s", p.Args[1:], patience, p.err.String())
 	}
 }

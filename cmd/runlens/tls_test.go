@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/runlens/runlens/cmd/internal/harness"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 )
 
 func replace(t *testing.T, path, by string) {
@@ -98,12 +100,13 @@ func TestCertificateIsReadAgain(t *testing.T) {
 func TestAReadingThatHangsStopsNoHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		certificate, key := selfSigned(t)
-		var log bytes.Buffer
+		var log logtest.Buffer
 		files, err := openCertificate(certificate, key, slog.New(slog.NewTextHandler(&log, nil)))
 		must(t, err)
-		readings, mount := 0, make(chan struct{})
+		mount := make(chan struct{})
+		var readings atomic.Int32
 		files.readFile = func(path string) ([]byte, error) {
-			readings++
+			readings.Add(1)
 			<-mount
 			return readRegular(path)
 		}
@@ -115,8 +118,8 @@ func TestAReadingThatHangsStopsNoHandshake(t *testing.T) {
 		}()
 		<-time.After(time.Hour) // of the bubble's clock
 		got, err := files.config().GetCertificate(nil)
-		if err != nil || got == nil || readings != 1 || strings.Count(log.String(), "level=WARN") != 1 {
-			t.Errorf("%v, %v, %d readings\n%s", got, err, readings, &log)
+		if err != nil || got == nil || readings.Load() != 1 || strings.Count(log.String(), "level=WARN") != 1 {
+			t.Errorf("%v, %v, %d readings\n%s", got, err, readings.Load(), &log)
 		}
 		stop()
 		<-ended
