@@ -164,10 +164,10 @@ func (d *Database) reading(ctx context.Context, settings string, read func(pgx.T
 		return d.transact(ctx, strict+settings, read)
 	}
 	return d.transact(ctx, settings, func(tx pgx.Tx) error {
-		if err := d.sees(ctx, tx); err != nil {
+		if err := read(tx); err != nil {
 			return err
 		}
-		return read(tx)
+		return d.sawAll(ctx, tx)
 	})
 }
 

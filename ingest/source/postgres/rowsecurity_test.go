@@ -74,3 +74,37 @@ func TestRowSecurity(t *testing.T) {
 		t.Errorf("behind a view: %v", err)
 	}
 }
+
+// What hides rows is found behind a view and in partitions too, also where policies show all rows of other tables.
+// A table that is not read hides none, whatever its name is.
+func TestRowSecurityOfWhatIsRead(t *testing.T) {
+	address, conn := layout(t)
+	do(t, conn, `CREATE ROLE reader LOGIN PASSWORD 'x'; CREATE ROLE owner; CREATE ROLE bypassing BYPASSRLS;
+		CREATE SCHEMA other; CREATE TABLE other.agents (id int); CREATE TABLE run (id int);
+		CREATE TABLE hidden (LIKE runs); CREATE TABLE parted (LIKE runs) PARTITION BY LIST (organization_id);
+		CREATE TABLE part PARTITION OF parted DEFAULT;
+		ALTER TABLE other.agents ENABLE ROW LEVEL SECURITY; ALTER TABLE run ENABLE ROW LEVEL SECURITY;
+		ALTER TABLE agents ENABLE ROW LEVEL SECURITY; CREATE POLICY everything ON agents FOR SELECT USING (true);
+		ALTER TABLE part ENABLE ROW LEVEL SECURITY; ALTER TABLE hidden ENABLE ROW LEVEL SECURITY;
+		CREATE VIEW of_invoker WITH (security_invoker) AS SELECT * FROM hidden;
+		CREATE VIEW of_superuser AS SELECT * FROM hidden; CREATE VIEW of_view AS SELECT * FROM of_invoker;
+		CREATE VIEW of_owner AS SELECT * FROM hidden; ALTER VIEW of_owner OWNER TO owner;
+		CREATE VIEW hidden_view AS SELECT * FROM hidden; ALTER VIEW hidden_view OWNER TO bypassing;
+		GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader, owner, bypassing`)
+	defer do(t, conn, `DROP OWNED BY reader, owner, bypassing CASCADE; DROP ROLE reader, owner, bypassing`)
+	of, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.User = url.UserPassword("reader", "x")
+	for table, whole := range map[string]bool{
+		"runs": true, "hidden": false, "parted": true, "part": false, "of_invoker": false, "of_view": false,
+		"of_superuser": true, "of_owner": false, "hidden_view": true,
+		"(TABLE hidden_view UNION ALL TABLE Hidden) AS h": false,
+	} {
+		err := open(t, of.String(), "FROM runs", "FROM "+table).Check(t.Context())
+		if whole && err != nil || !whole && !errors.Is(err, postgres.ErrRowSecurity) {
+			t.Errorf("%s: %v", table, err)
+		}
+	}
+}
