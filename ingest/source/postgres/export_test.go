@@ -2,9 +2,12 @@ package postgres
 
 import (
 	"context"
+	"net"
+	"syscall"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/runlens/runlens/ingest/normalize"
 )
@@ -31,3 +34,12 @@ func (d *Database) SessionsThen(ctx context.Context, meanwhile func()) (open []T
 
 // LookUpBy has something else say which addresses the name of the server has.
 func (d *Database) LookUpBy(lookup pgconn.LookupFunc) { d.lookup = lookup }
+
+// Socket is that of a connection.
+func (d *Database) Socket(ctx context.Context) (raw syscall.RawConn, err error) {
+	err = d.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		raw, err = c.Conn().PgConn().Conn().(*net.TCPConn).SyscallConn()
+		return err
+	})
+	return raw, err
+}

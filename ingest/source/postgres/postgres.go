@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"reflect"
 	"strings"
 	"sync"
@@ -70,6 +71,7 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 		}
 		return nil
 	}
+	config.ConnConfig.DialFunc = (&net.Dialer{Control: endSilence}).DialContext
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
