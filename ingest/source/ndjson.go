@@ -15,8 +15,9 @@ type ndjson struct {
 	record Record
 }
 
-func newNDJSON(f *File, in io.ReadCloser, at Position) *ndjson {
-	r := &ndjson{lines: newLines(in, at), in: in, read: normalize.ReadJSON}
+// newNDJSON reads text, and closes in. It takes the buffer of a text that has one of BufferBytes.
+func newNDJSON(f *File, text io.Reader, in io.Closer, at Position) *ndjson {
+	r := &ndjson{lines: newLines(text, at), in: in, read: normalize.ReadJSON}
 	if f.IgnoreUnknown {
 		r.read = normalize.ReadKnownJSON
 	}
@@ -25,7 +26,7 @@ func newNDJSON(f *File, in io.ReadCloser, at Position) *ndjson {
 
 // Plain returns a reader of NDJSON that is not packed. It takes a buffer of BufferBytes for its own.
 func Plain(in *bufio.Reader) Reader {
-	return newNDJSON(&File{}, closing{in, io.NopCloser(nil)}, Position{})
+	return newNDJSON(&File{}, in, io.NopCloser(nil), Position{})
 }
 
 func (r *ndjson) Next() (*Record, error) {

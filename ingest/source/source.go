@@ -156,13 +156,13 @@ func (f *File) reader(in io.ReadCloser, at Position) (Reader, error) {
 			if err := skip(plain, at.Offset); err != nil {
 				return nil, err
 			}
-			return newNDJSON(f, closing{plain, in}, at), nil
+			return newNDJSON(f, plain, in, at), nil
 		}
 		if _, err := seeker.Seek(at.Offset, io.SeekStart); err != nil {
 			return nil, err
 		}
 		f.read = at.Offset
-		return newNDJSON(f, closing{f.count(in), in}, at), nil
+		return newNDJSON(f, f.count(in), in, at), nil
 	}
 }
 
