@@ -231,5 +231,5 @@ func percent(a, b client.Value) client.Value {
 	if !ok || !ok2 || y == 0 {
 		return client.Value{}
 	}
-	return client.Float64Value(math.Round((x-y)/math.Abs(y)*1e4) / 1e2)
+	return client.Float64Value(math.Round((x-y)/math.Abs(y)*1e4)/1e2 + 0) // and no -0
 }

@@ -97,6 +97,8 @@ func (r *Run) queryOf(span Span) client.Query {
 		}
 	} else if !r.Question.All {
 		q.Limit = r.Question.Limit
+	} else if q.Limit == 0 {
+		q.Limit = client.MaxLimit // as Pages would take
 	}
 	return q
 }

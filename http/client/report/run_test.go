@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/runlens/runlens/http/client"
@@ -24,6 +26,35 @@ func TestWeeksAreAskedOnce(t *testing.T) {
 		}
 		if got := r.Queries(); len(got) != c.want {
 			t.Errorf("%s: %d queries, want %d: %v", name, len(got), c.want, got)
+		}
+	}
+}
+
+// All rows of a body in the order of a metric are at most one page of 500: who asks learns where it ends there.
+func TestBodyInOrderOfMetric(t *testing.T) {
+	for count, want := range map[int][]string{0: nil, client.MaxLimit - 1: nil, client.MaxLimit: {
+		"The first 500 rows in the order of a metric; the API gives at most 500 of them. " +
+			"In the order of dimensions all rows come."}} {
+		rows := strings.TrimSuffix(strings.Repeat(`["a",1],`, count), ",")
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"columns":[{"name":"user_type","type":"string","member":"user_type"},`+
+				`{"name":"run_count","type":"number","member":"run_count"}],"rows":[`+rows+`]}`)
+		}))
+		defer server.Close()
+		c, err := client.New(client.Config{URL: server.URL, Key: "k"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Run{Client: c, Question: Question{All: true}, Body: &client.Query{Metrics: []string{"run_count"},
+			Dimensions: []string{"user_type"}, Order: []client.OrderTerm{{Member: "run_count", Direction: client.Desc}}}}
+		if err := r.Check(now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Table(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(r.Facts.Notes, want) {
+			t.Errorf("%d rows: %q, want %q", count, r.Facts.Notes, want)
 		}
 	}
 }
