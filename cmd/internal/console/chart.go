@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/http/client/report"
 )
@@ -197,7 +199,7 @@ func groupName(columns []report.Column, row report.Row) string {
 		}
 		part := shownText(row[i])
 		if i+1 < len(columns) && columns[i+1].Member == column.Member && columns[i+1].Name != column.Name &&
-			!row[i+1].IsNull() {
+			seen(row[i+1].String()) {
 			part = row[i+1].String()
 		}
 		parts = append(parts, part)
@@ -238,6 +240,11 @@ func groupNames(a *answer) map[string]string {
 
 // maxIdentifier is how many characters an identifier has at most.
 const maxIdentifier = 320
+
+// seen reports whether a name shows anything. Records may have an empty one, which names nobody and no link.
+func seen(name string) bool {
+	return strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !output.Hidden(r) })
+}
 
 func shownText(v client.Value) string {
 	if v.IsNull() {

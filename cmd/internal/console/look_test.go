@@ -85,7 +85,7 @@ func TestNamesAreDistinct(t *testing.T) {
 		{Name: "agent_id", Member: "agent_id"}, {Name: "agent_name", Member: "agent_id"},
 	}}
 	for _, ids := range [][2]string{{"11111111-aaaa", "Desk"}, {"22222222-bbbb", "Desk"}, {"33333333-cccc", "Scout"},
-		{"+15550100004", "Bo"}, {"+15550100005", "Bo"}} {
+		{"+15550100004", "Bo"}, {"+15550100005", "Bo"}, {"44444444-dddd", ""}, {"55555555-eeee", " \u200b"}} {
 		a.rows = append(a.rows, report.Row{text(ids[0]), text(ids[1])})
 	}
 	var got []string
@@ -93,9 +93,15 @@ func TestNamesAreDistinct(t *testing.T) {
 		got = append(got, name)
 	}
 	slices.Sort(got)
-	want := []string{"Bo (+15550100004)", "Bo (+15550100005)", "Desk (1111…)", "Desk (2222…)", "Scout"}
+	want := []string{"44444444-dddd", "55555555-eeee", "Bo (+15550100004)", "Bo (+15550100005)", "Desk (1111…)",
+		"Desk (2222…)", "Scout"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+	c := &Console{names: cache.New[string](keptNames, keptFor)}
+	c.learn(a)
+	if got := c.name("agent_id", "44444444-dddd"); got != "44444444-dddd" {
+		t.Errorf("in a sentence it is %q", got)
 	}
 }
 
