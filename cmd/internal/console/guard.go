@@ -58,14 +58,14 @@ func newGuard(address string, now func() time.Time, used func(string)) *guard {
 		hosts: loopbackNames(address)}
 }
 
-// loopbackNames are the names, with the port, that a browser may give to a loopback address.
+// loopbackNames are the names, with the port, that a browser may give to a loopback address. It leaves out port 80.
 func loopbackNames(address string) (names []string) {
-	_, port, _ := net.SplitHostPort(address)
-	for _, host := range []string{"127.0.0.1", "localhost", "::1"} {
-		names = append(names, net.JoinHostPort(host, port))
-	}
-	if !slices.Contains(names, address) {
-		names = append(names, address)
+	own, port, _ := net.SplitHostPort(address)
+	for _, host := range []string{"127.0.0.1", "localhost", "::1", own} {
+		name := net.JoinHostPort(host, port)
+		if names = append(names, name); port == "80" {
+			names = append(names, strings.TrimSuffix(name, ":80"))
+		}
 	}
 	return names
 }

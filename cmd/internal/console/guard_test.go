@@ -55,6 +55,24 @@ func (c *guarded) opened(t *testing.T) (path, cookie string) {
 	return path, cookie
 }
 
+// A browser names no port where it is that of HTTP.
+func TestHostsOfPort80(t *testing.T) {
+	for address, want := range map[string][]string{
+		"127.0.0.1:80": {"127.0.0.1", "127.0.0.1:80", "localhost", "[::1]", "[::1]:80"},
+		"127.0.0.5:80": {"127.0.0.5", "localhost"}, "[::1]:80": {"[::1]"}, "127.0.0.1:8080": {"127.0.0.1:8080"},
+	} {
+		got := loopbackNames(address)
+		for _, name := range want {
+			if !slices.Contains(got, name) {
+				t.Errorf("%s is not named %s, but %q", address, name, got)
+			}
+		}
+		if slices.Contains(got, "localhost") != strings.HasSuffix(address, ":80") {
+			t.Errorf("%s is named %q", address, got)
+		}
+	}
+}
+
 // Only the browser that opened the printed address is let in, under the console's own names.
 func TestGuard(t *testing.T) {
 	c := newGuarded()
