@@ -48,7 +48,21 @@ func (r *Run) Check(now time.Time) (err error) {
 		return err
 	}
 	r.byKey = completeOrder(r.query)
-	return nil
+	return r.checkEarlier()
+}
+
+// checkEarlier refuses a comparison with more days than a query may have: those of a year before have one more where
+// the 29th of February is among them.
+func (r *Run) checkEarlier() error {
+	if r.Question.Compare == "" || r.Question.Grain != "" {
+		return nil
+	}
+	s := r.Question.compared(r.span, r.today)
+	if !s.complete() || s.now.Days() > client.MaxRangeDays || s.earlier.Days() <= client.MaxRangeDays {
+		return nil
+	}
+	return fmt.Errorf("%s would be compared with %s, which are %d days, at most %d: leave out the last day", s.now,
+		s.earlier, s.earlier.Days(), client.MaxRangeDays)
 }
 
 // defaultLimit is the API's (spec 2.10).

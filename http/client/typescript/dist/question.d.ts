@@ -78,6 +78,11 @@ export interface Shift {
  * count.
  */
 export declare function compared(q: Question, span: Span, today: Day): Shift;
+/**
+ * Refuses a comparison with more days than a query may have: those of a year before have one more where the 29th of
+ * February is among them.
+ */
+export declare function checkEarlier(q: Question, span: Span, today: Day): void;
 /** Whether a day has one to compare it with: it is over, and not a 29th of February whose year before has none. */
 export declare function comparable(q: Question, day: Day, today: Day): boolean;
 export {};

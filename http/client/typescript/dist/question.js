@@ -1,5 +1,6 @@
-import { addMonths, firstDay, lastOfMonth, lastToLast, monthOf, parseDay, textOf, weekOf } from "./days.js";
+import { addMonths, firstDay, lastOfMonth, lastToLast, monthOf, parseDay, spanText, textOf, weekOf } from "./days.js";
 export const maxLimit = 500;
+const maxDays = 366;
 const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 /** The period that the question names. */
 export function spanOf(q, today) {
@@ -163,6 +164,22 @@ export function compared(q, span, today) {
     }
     const back = daysBack(q, span.end - span.start + 1);
     return { ...shift, earlier: { start: now.start - back, end: now.end - back }, later: (day) => day + back };
+}
+/**
+ * Refuses a comparison with more days than a query may have: those of a year before have one more where the 29th of
+ * February is among them.
+ */
+export function checkEarlier(q, span, today) {
+    if (!q.compare || q.grain)
+        return;
+    const { complete, now, earlier } = compared(q, span, today);
+    if (!complete || daysOf(now) > maxDays || daysOf(earlier) <= maxDays)
+        return;
+    throw new TypeError(`${spanText(now)} would be compared with ${spanText(earlier)}, which are ${daysOf(earlier)} days, ` +
+        `at most ${maxDays}: leave out the last day`);
+}
+function daysOf({ start, end }) {
+    return end - start + 1;
 }
 /** Whether a day has one to compare it with: it is over, and not a 29th of February whose year before has none. */
 export function comparable(q, day, today) {

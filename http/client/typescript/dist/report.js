@@ -2,7 +2,7 @@ import { absent, Comparison, numeric } from "./compare.js";
 import { spanText, textOf, todayIn } from "./days.js";
 import { ResponseError } from "./errors.js";
 import { byMetric, checkWords, comparable, compared, completeOrder, maxLimit, periods } from "./question.js";
-import { queryOf, rangeOf, spanOf } from "./question.js";
+import { checkEarlier, queryOf, rangeOf, spanOf } from "./question.js";
 /** How many pages are kept: those of a week, of what it was compared with, and of the next, compared with the first. */
 const maxKept = 3;
 /** Asks one question once: turns it into queries, and their pages into one table of rows. */
@@ -27,6 +27,7 @@ export class Report {
         this.#span = spanOf(question, this.#today);
         this.#query = queryOf(question, this.#span);
         this.#byKey = completeOrder(this.#query);
+        checkEarlier(question, this.#span, this.#today);
     }
     async answer() {
         const { columns, rows: stream } = this.question.grain ? await this.#grained() : await this.#part(this.#span);

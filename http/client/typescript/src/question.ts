@@ -1,8 +1,9 @@
-import { addMonths, firstDay, lastOfMonth, lastToLast, monthOf, parseDay, textOf, weekOf } from "./days.js";
+import { addMonths, firstDay, lastOfMonth, lastToLast, monthOf, parseDay, spanText, textOf, weekOf } from "./days.js";
 import type { Day, Span } from "./days.js";
 import type { DimensionName, Filter, MetricName, ModelName, OrderTerm, Query, Range } from "./types.js";
 
 export const maxLimit = 500;
+const maxDays = 366;
 const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 
 /**
@@ -213,6 +214,24 @@ export function compared(q: Question, span: Span, today: Day): Shift {
   }
   const back = daysBack(q, span.end - span.start + 1);
   return { ...shift, earlier: { start: now.start - back, end: now.end - back }, later: (day) => day + back };
+}
+
+/**
+ * Refuses a comparison with more days than a query may have: those of a year before have one more where the 29th of
+ * February is among them.
+ */
+export function checkEarlier(q: Question, span: Span, today: Day): void {
+  if (!q.compare || q.grain) return;
+  const { complete, now, earlier } = compared(q, span, today);
+  if (!complete || daysOf(now) > maxDays || daysOf(earlier) <= maxDays) return;
+  throw new TypeError(
+    `${spanText(now)} would be compared with ${spanText(earlier)}, which are ${daysOf(earlier)} days, ` +
+      `at most ${maxDays}: leave out the last day`,
+  );
+}
+
+function daysOf({ start, end }: Span): number {
+  return end - start + 1;
 }
 
 /** Whether a day has one to compare it with: it is over, and not a 29th of February whose year before has none. */

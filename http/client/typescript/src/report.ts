@@ -4,7 +4,7 @@ import { spanText, textOf, todayIn } from "./days.js";
 import type { Day, Span } from "./days.js";
 import { ResponseError } from "./errors.js";
 import { byMetric, checkWords, comparable, compared, completeOrder, maxLimit, periods } from "./question.js";
-import { queryOf, rangeOf, spanOf } from "./question.js";
+import { checkEarlier, queryOf, rangeOf, spanOf } from "./question.js";
 import type { Question, Shift } from "./question.js";
 import type { Answer, AnswerColumn, Column, OrderTerm, Page, Query } from "./types.js";
 
@@ -40,6 +40,7 @@ export class Report {
     this.#span = spanOf(question, this.#today);
     this.#query = queryOf(question, this.#span);
     this.#byKey = completeOrder(this.#query);
+    checkEarlier(question, this.#span, this.#today);
   }
 
   async answer(): Promise<Answer> {

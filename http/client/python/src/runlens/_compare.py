@@ -4,14 +4,33 @@ import math
 from datetime import date
 from typing import Callable, Iterator
 
-from ._question import Question, Shift, comparable
+from ._question import Question, Shift, Span, comparable, compared
 from ._types import Column, Filter, OrderTerm, Value
 
 Row = list[Value]
 
+MAX_DAYS = 366
 MAX_FILTERS = 8
 MAX_FILTER_VALUES = 50
 MAX_FILTER_LENGTH = 200
+
+
+def check_earlier(q: Question, span: Span, today: date) -> None:
+    """Refuses a comparison with more days than a query may have.
+
+    Those of a year before have one more where the 29th of February is among them.
+    """
+    if not q.compare or q.grain:
+        return
+    try:
+        shift = compared(q, span, today)
+    except OverflowError:
+        return  # the answer says so
+    if shift.complete and shift.now.days <= MAX_DAYS < shift.earlier.days:
+        raise ValueError(
+            f"{shift.now} would be compared with {shift.earlier}, which are {shift.earlier.days} days, "
+            f"at most {MAX_DAYS}: leave out the last day"
+        )
 
 
 class Comparison:

@@ -9,7 +9,7 @@ from datetime import date, datetime, timezone
 from typing import Callable, Iterator
 
 from ._answer import Answer
-from ._compare import Comparison
+from ._compare import Comparison, check_earlier
 from ._errors import ResponseError
 from ._question import (
     MAX_LIMIT,
@@ -56,6 +56,7 @@ class Report:
         self.span = span_of(question, self.today)
         self.query = query_of(question, self.span)
         self.by_key = complete_order(self.query)
+        check_earlier(question, self.span, self.today)
         self.notes: list[str] = []
         self._pages: list[Page] = []
         self._kept: deque[tuple[Query, Page]] = deque(maxlen=MAX_KEPT)
