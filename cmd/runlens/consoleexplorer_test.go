@@ -125,6 +125,9 @@ func consoleNarrowing(t *testing.T, o office) {
 	d.until(`document.querySelector(".chips")?.innerText.includes("Billing")`)
 	d.rest()
 	d.shows(".chips", "agent Billing desk")
+	if got := d.text("document.activeElement.id"); got != "answer" { // and not what the next Tab would begin again from
+		t.Errorf("after Enter the focus is at %q", got)
+	}
 	if got := d.text(`document.querySelector("input[name=filter]").value`); got != "agent_id="+agentOfDesk {
 		t.Errorf("the filter is %s", got)
 	}

@@ -486,15 +486,18 @@ document.addEventListener("toggle", (event) => {
 }, true);
 
 // A menu is closed by a click elsewhere, and by Escape.
-function closeMenus(but) {
-  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(but)) menu.removeAttribute("open");
+function closeMenus(...but) {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!but.some((element) => menu.contains(element))) menu.removeAttribute("open");
+  }
 }
-document.addEventListener("click", (event) => closeMenus(event.target));
+// Enter in a form clicks its button, which may be in another menu than what has the focus.
+document.addEventListener("click", (event) => closeMenus(event.target, ...(event.detail === 0 ? [document.activeElement] : [])));
 document.addEventListener("keydown", (event) => {
   const menu = document.activeElement.closest("details.menu[open]");
   if (event.key !== "Escape" || !menu) return;
   menu.querySelector("summary").focus();
-  closeMenus(null);
+  closeMenus();
 });
 
 function reopen() {
