@@ -45,15 +45,27 @@ until [ -s "$ready" ]; do
 done
 address=$(cat "$ready")
 
+# The sample is not mixed with records of somebody: the store has the demo key, or nothing at all.
+id=$(cut -d_ -f2 "$data/demo.key" 2>/dev/null || true)
+if [ -z "$id" ] || ! bin/runlens keys list --org acme --output json 2>/dev/null | grep "$id" >/dev/null; then
+    organizations=$(bin/runlens orgs list --output json)
+    if [ -n "$organizations" ]; then
+        cat >&2 <<EOF
+The store has records or keys, and not the key that 'make run' makes, so that the sample would be mixed with them.
+Unset RUNLENS_DATA_DIR, RUNLENS_CLICKHOUSE_URL and RUNLENS_CELLS, or name an empty store. ('make clean' removes ./data.)
+EOF
+        exit 1
+    fi
+    rm -f "$data/demo.until"
+    (umask 077 && bin/runlens keys create --org acme --name demo --output json 2>/dev/null |
+        sed -E 's/.*"key":"([^"]+)".*/\1/' >"$data/demo.key")
+fi
+
 # The sample ends today; on a later day only its new rows change anything.
 if [ "$(cat "$data/demo.until" 2>/dev/null)" != "$today" ]; then
     echo "Loading sample data up to $hour"
     go run ./cmd/sampledata --until "$hour" | bin/runlens ingest -
     echo "$today" >"$data/demo.until"
-fi
-if [ ! -s "$data/demo.key" ]; then
-    (umask 077 && bin/runlens keys create --org acme --name demo --output json 2>/dev/null |
-        sed -E 's/.*"key":"([^"]+)".*/\1/' >"$data/demo.key")
 fi
 key=$(cat "$data/demo.key")
 start=$(date -u -d "$today -29 days" +%F 2>/dev/null || date -u -v-29d +%F)
