@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,9 +23,22 @@ func TestMain(m *testing.M) {
 	if os.Getenv(commandVariable) != "" {
 		main()
 	}
+	forgetVariables()
 	code := m.Run()
 	endSpares()
 	os.Exit(code)
+}
+
+// forgetVariables keeps the tests off the stores and servers of whoever runs them, which variables may name.
+func forgetVariables() {
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		switch {
+		case strings.HasPrefix(name, "RUNLENS_TEST_"), name == "RUNLENS_ENGINE_LIB":
+		case strings.HasPrefix(name, "RUNLENS_"), strings.HasPrefix(name, "OTEL_"):
+			os.Unsetenv(name)
+		}
+	}
 }
 
 // A process is a runlens command as a process of its own.

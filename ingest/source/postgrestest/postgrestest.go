@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,11 +87,22 @@ func New(tb testing.TB) *Server {
 	return s
 }
 
+// forgetVariables forgets the variables of libpq, which name servers of whoever runs the tests. Its clients heed them
+// beside an address.
+func forgetVariables() {
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "PG") {
+			os.Unsetenv(name)
+		}
+	}
+}
+
 // Start starts a server with the binaries that `make postgres` fetched into the repository of the
 // working directory. It keeps its data in a new temporary directory and listens on a port of 127.0.0.1 that
 // the system chose. The server ends, and its directory goes, with Stop or with this process,
 // however that ends.
 func Start(ctx context.Context) (_ *Server, err error) {
+	forgetVariables()
 	s := &Server{database: "test_" + randomName()}
 	if s.binaries, err = findBinaries(ctx); err != nil {
 		return nil, err
