@@ -34,13 +34,18 @@ UNRACED   = ./cmd/runlens ./olap ./ingest/worker ./ingest/move ./olap/rollup ./o
 # Of many packages the tests wait more than they work: one is tested more than there are processors.
 AT_ONCE := -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
+# Tests read what other programs print, which has no colours then, and reach servers of this machine without a proxy,
+# some by names that end in .example.
+NEAR    := 127.0.0.1,localhost,::1,.example,$(or $(NO_PROXY),$(no_proxy))
+GO_TEST := env -u FORCE_COLOR NO_PROXY='$(NEAR)' no_proxy='$(NEAR)' go test
+
 # With -short, tests try a sample of cases that are many and alike; `make soak` tries all. Lint has vetted them already.
 # Without debug information (-w), of which no failure shows anything, the 60 test binaries are linked in a third of the
 # time.
 test: engine postgres generators console lint ## Set up everything and run every test
 	@echo go test -short, of all packages but those that come later with -race
-	@go test $(AT_ONCE) -short -vet=off -ldflags=-w -timeout 30m $(UNRACED)
-	go test $(AT_ONCE) $(RACE) -vet=off -ldflags=-w -timeout 10m $(RACED)
+	@$(GO_TEST) $(AT_ONCE) -short -vet=off -ldflags=-w -timeout 30m $(UNRACED)
+	$(GO_TEST) $(AT_ONCE) $(RACE) -vet=off -ldflags=-w -timeout 10m $(RACED)
 	@[ -n "$(RACE)" ] || echo 'WARNING: not tested for data races: go test -race needs a C compiler'
 
 build: ## Build bin/runlens

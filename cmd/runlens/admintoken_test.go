@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -88,7 +89,9 @@ func TestMakeAdminToken(t *testing.T) {
 func TestAdminTokenOfOthers(t *testing.T) {
 	content := []byte("0123456789abcdef0123456789")
 	for name, put := range map[string]func(path string) error{
-		"readable by others": func(path string) error { return os.WriteFile(path, content, 0o644) },
+		"readable by others": func(path string) error {
+			return errors.Join(os.WriteFile(path, content, 0o600), os.Chmod(path, 0o644)) // whatever the umask is
+		},
 		"a link": func(path string) error {
 			if err := os.WriteFile(path+".real", content, 0o600); err != nil {
 				return err

@@ -21,7 +21,8 @@ func consoleSaving(t *testing.T, o office) {
 	const broken = "panels:\n- question: {metrics: [run_count]}\n- question:\n    metrics: [run_count]\n    grane: week\n"
 	must(t, os.MkdirAll(folder, 0o700))
 	for file, content := range map[string]string{health: mine, filepath.Join(folder, "broken.yaml"): broken} {
-		must(t, os.WriteFile(file, []byte(content), 0o640))
+		must(t, os.WriteFile(file, []byte(content), 0o600))
+		must(t, os.Chmod(file, 0o640)) // whatever the umask is
 	}
 	has := func(file, want string) {
 		t.Helper()
