@@ -41,12 +41,13 @@ type csvRecords struct {
 	record    Record
 }
 
-func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
+// newCSV reads text, and closes in.
+func newCSV(f *File, text io.Reader, in io.Closer, at Position) (Reader, error) {
 	r := &csvRecords{in: in, cells: []byte{}}
 	r.dialect = normalize.CSV{Kind: f.Kind, Delimiter: string(cmp.Or(f.Delimiter, ',')), Null: f.Null}
 	if at == (Position{}) {
 		// The mark would be before a quote, where nothing may be.
-		buffered := bufio.NewReader(in)
+		buffered := bufio.NewReader(text)
 		if head, _ := buffered.Peek(len(byteOrderMark)); bytes.Equal(head, byteOrderMark) {
 			n, _ := buffered.Discard(len(byteOrderMark))
 			at.Offset = int64(n)
@@ -75,10 +76,10 @@ func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
 	}
 	first.Close()
 	r.dialect, r.positions = first.(*csvRecords).dialect, first.(*csvRecords).positions
-	if err := skip(in, at.Offset); err != nil {
+	if err := skip(text, at.Offset); err != nil {
 		return nil, err
 	}
-	r.begin(in, at)
+	r.begin(text, at)
 	r.csv.FieldsPerRecord = len(r.positions)
 	return r, nil
 }

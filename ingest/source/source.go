@@ -149,7 +149,7 @@ func (f *File) reader(in io.ReadCloser, at Position) (Reader, error) {
 	case Parquet:
 		return newParquet(f, in, plain, isPlain, at)
 	case CSV:
-		return newCSV(f, closing{plain, in}, at)
+		return newCSV(f, plain, in, at)
 	default:
 		seeker, ok := in.(io.Seeker)
 		if !ok || !isPlain || at.Offset == 0 {
@@ -206,10 +206,4 @@ func (c *counter) Read(p []byte) (int, error) {
 		err = errShrank
 	}
 	return n, err
-}
-
-// closing is a reader and what is closed with it.
-type closing struct {
-	io.Reader
-	io.Closer
 }

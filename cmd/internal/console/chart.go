@@ -199,7 +199,7 @@ func groupName(columns []report.Column, row report.Row) string {
 		}
 		part := shownText(row[i])
 		if i+1 < len(columns) && columns[i+1].Member == column.Member && columns[i+1].Name != column.Name &&
-			seen(row[i+1].String()) {
+			visible(row[i+1].String()) {
 			part = row[i+1].String()
 		}
 		parts = append(parts, part)
@@ -241,8 +241,8 @@ func groupNames(a *answer) map[string]string {
 // maxIdentifier is how many characters an identifier has at most.
 const maxIdentifier = 320
 
-// seen reports whether a name shows anything. Records may have an empty one, which names nobody and no link.
-func seen(name string) bool {
+// visible reports whether a name shows anything. Records may have an empty one, which names nobody and no link.
+func visible(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !output.Hidden(r) })
 }
 

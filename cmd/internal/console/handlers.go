@@ -150,7 +150,7 @@ func (c *Console) learn(a *answer) {
 			continue
 		}
 		for _, row := range a.rows {
-			if seen(row[i].String()) && !row[i-1].IsNull() {
+			if visible(row[i].String()) && !row[i-1].IsNull() {
 				id, name := row[i-1].String(), row[i].String()
 				c.names.Put(everybody, keyOf(column.Member+"="+id), name, len(name))
 				shared := c.seenAs(column.Member, name)
