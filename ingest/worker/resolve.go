@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -49,14 +50,18 @@ func (w *worker) resolve(ctx context.Context, report verify.Report, found *Recon
 	absent := map[verify.Part]map[uuid.UUID]bool{}
 	missing := map[normalize.Kind]int64{}
 	for part, ids := range disputed {
-		now, err := w.read(ctx, part, distinct(ids))
-		if err != nil {
-			return err
+		absent[part], disputed[part] = map[uuid.UUID]bool{}, nil
+		for chunk := range slices.Chunk(distinct(ids), pageRows) { // millions may differ
+			now, err := w.read(ctx, part, chunk)
+			if err != nil {
+				return err
+			}
+			found.Invalid += now.invalid
+			maps.Copy(absent[part], now.absent)
+			disputed[part] = append(disputed[part], now.valid...)
 		}
-		found.Invalid += now.invalid
-		absent[part], disputed[part] = now.absent, now.valid
 		if deletable(part) {
-			missing[part.Kind] += int64(len(now.absent))
+			missing[part.Kind] += int64(len(absent[part]))
 		}
 	}
 	tooMany := map[normalize.Kind]bool{}
@@ -83,11 +88,8 @@ func (w *worker) resolve(ctx context.Context, report verify.Report, found *Recon
 }
 
 func distinct(ids []uuid.UUID) []uuid.UUID {
-	set := make(map[uuid.UUID]bool, len(ids))
-	for _, id := range ids {
-		set[id] = true
-	}
-	return slices.Collect(maps.Keys(set))
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(ids)
 }
 
 // known reports whether the source has any record of an organization. What it knows nothing of belongs to another
