@@ -16,6 +16,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/cost"
+	"github.com/runlens/runlens/olap/silence"
 )
 
 const (
@@ -27,11 +28,14 @@ const (
 	// (10 s in the oldest ones), so that no request meets a closing one.
 	idleConnTimeout = 8 * time.Second
 	maxIdleConns    = 16
+	// maxSilence is how long a host may take nothing that is sent to it: a server may write a large block of an insert
+	// before it reads on.
+	maxSilence = 5 * time.Minute
 )
 
 // elsewhere connects to servers that run elsewhere. It waits for less than dialTimeout, so that a host that is away is
 // told from one that has too much to do (package failure).
-var elsewhere = &net.Dialer{Timeout: 4 * time.Second}
+var elsewhere = &net.Dialer{Timeout: 4 * time.Second, Control: silence.End(maxSilence)}
 
 // A Server is a ClickHouse to work with: one that runs elsewhere, or the embedded engine. It is the same for its users.
 // It is safe for concurrent use.

@@ -27,3 +27,6 @@ func ResolveBy(t *testing.T, resolver *net.Resolver) {
 	elsewhere.Resolver = resolver
 	t.Cleanup(func() { elsewhere.Resolver = nil })
 }
+
+// DialElsewhere is how servers that run elsewhere are connected to.
+var DialElsewhere = dialElsewhere

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/olap/silence"
 )
 
 const (
@@ -25,6 +26,9 @@ const (
 	maxConns = 4
 	// connectTimeout bounds one attempt to connect where the URL has no connect_timeout.
 	connectTimeout = 10 * time.Second
+	// maxSilence is how long a host may take nothing that is sent to it. Statements are short, so that one which is there
+	// always takes them.
+	maxSilence = time.Minute
 	// applicationName is what PostgreSQL shows of a connection.
 	applicationName = "runlens"
 )
@@ -71,7 +75,7 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 		}
 		return nil
 	}
-	config.ConnConfig.DialFunc = (&net.Dialer{Control: endSilence}).DialContext
+	config.ConnConfig.DialFunc = (&net.Dialer{Control: silence.End(maxSilence)}).DialContext
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
