@@ -39,7 +39,7 @@ var arrows = map[string]string{
 	"olap/backoff":            "",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
-	"olap/cells":              "olap/cache olap/elapsed olap/parts schema schema/sql",
+	"olap/cells":              "olap/cache olap/elapsed olap/failure olap/parts schema schema/sql",
 	"olap/clickhouse":         "olap/clickhouse/native olap/cost olap/failure olap/silence olap/trace deploy/engine",
 	"olap/clickhouse/fetch":   "deploy/engine",
 	"olap/clickhouse/native":  "",

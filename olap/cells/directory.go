@@ -10,6 +10,7 @@ import (
 
 	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/elapsed"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/parts"
 	"github.com/runlens/runlens/schema"
 )
@@ -54,7 +55,12 @@ func (d *Directory) Told(ctx context.Context, cell string, conn driver.Conn, sin
 	}
 	return h.reading.Do(ctx, cache.Key{}, func(ctx context.Context) (Told, error) {
 		began := time.Now()
-		state, told, err := h.read(ctx, conn)
+		var state parts.State
+		var told Told
+		err := failure.Within(ctx, failure.Silence, func(ctx context.Context) (err error) {
+			state, told, err = h.read(ctx, conn)
+			return err
+		})
 		if err == nil && told.name != cell {
 			err = exchanged(cell, told.name)
 		}

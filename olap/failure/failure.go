@@ -26,6 +26,21 @@ var errNoMemory = fmt.Errorf("%w: its memory is used up; do less at once, or giv
 // bytes. The same query would reach it again.
 var ErrTooExpensive = errors.New("the query is too expensive")
 
+// Silence is the patience of Within for what ClickHouse answers within milliseconds unless it has far too much to do.
+const Silence = 10 * time.Second
+
+// Within reads what others wait for, too, in so much time at most, also where the context has none: an answer of a host
+// that could not be reached for a while may come minutes after the host is back. What takes longer is an ErrOverloaded.
+func Within(ctx context.Context, patience time.Duration, read func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := read(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", ErrOverloaded, err)
+	}
+	return err
+}
+
 // A LateError is returned for a statement that was under way when the deadline of its request came.
 type LateError struct {
 	Ran time.Duration // from sending the statement to the deadline

@@ -26,7 +26,7 @@ func ReadActive(ctx context.Context, conn driver.Conn, within time.Duration, mos
 // Slept is as if the machine had slept since the last overview.
 func (v *View) Slept(d time.Duration) { v.overview.at = olaptest.Slept(v.overview.at, -d) }
 
-// SetPatience changes how long a snapshot may take.
+// SetPatience changes how long a reading may take.
 func (v *View) SetPatience(d time.Duration) { v.patience = d }
 
 // SetBack makes the last snapshot one of before the store's clock was set back.

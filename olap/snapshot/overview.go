@@ -97,35 +97,38 @@ func (v *View) Silent() bool {
 // readOverview reads the counts of the organizations of which rows came since the last time, of all where that is not
 // known.
 func (v *View) readOverview(ctx context.Context) error {
-	o := &v.overview
-	_, err := o.reading.Do(ctx, cache.Key{}, func(ctx context.Context) (struct{}, error) {
-		at := time.Now()
-		o.mu.Lock()
-		state := o.state
-		o.mu.Unlock()
-		changes, err := counted.Changed(ctx, v.conn, state)
-		if err != nil {
-			return struct{}{}, failure.Of("read which organizations have more rows", err)
-		}
-		of := named(changes)
-		read, err := readOverview(ctx, v.conn, of, activeFor(v.margin), maxActive)
-		if err != nil {
-			return struct{}{}, err
-		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.conflicts = read.conflicts; of.All {
-			o.sizes = read.sizes
-		} else {
-			maps.Copy(o.sizes, read.sizes)
-		}
-		o.state, o.at = changes.State, at
-		for organization := range read.active {
-			v.isActive(organization)
-		}
-		return struct{}{}, nil
+	_, err := v.overview.reading.Do(ctx, cache.Key{}, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, failure.Within(ctx, v.patience, v.renewOverview)
 	})
 	return err
+}
+
+func (v *View) renewOverview(ctx context.Context) error {
+	o, at := &v.overview, time.Now()
+	o.mu.Lock()
+	state := o.state
+	o.mu.Unlock()
+	changes, err := counted.Changed(ctx, v.conn, state)
+	if err != nil {
+		return failure.Of("read which organizations have more rows", err)
+	}
+	of := named(changes)
+	read, err := readOverview(ctx, v.conn, of, activeFor(v.margin), maxActive)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.conflicts = read.conflicts; of.All {
+		o.sizes = read.sizes
+	} else {
+		maps.Copy(o.sizes, read.sizes)
+	}
+	o.state, o.at = changes.State, at
+	for organization := range read.active {
+		v.isActive(organization)
+	}
+	return nil
 }
 
 // mostNamed is how many bytes the names of organizations have at most in a statement, each with its quotes and comma:
@@ -214,12 +217,15 @@ func readOverview(ctx context.Context, conn driver.Conn, of parts.Changes, withi
 
 // Counted reports whether all inserts are counted: whether the store has every view that counts them.
 func (v *View) Counted(ctx context.Context) (counted bool, err error) {
-	err = v.conn.QueryRow(ctx, "SELECT uniqExact(name) = {views:UInt64} FROM system.tables"+
-		" WHERE database = currentDatabase() AND engine = 'MaterializedView' AND name IN {names:Array(String)}",
-		clickhouse.Named("views", uint64(len(schema.CountingViews))), clickhouse.Named("names", schema.CountingViews)).
-		Scan(&counted)
-	if err != nil {
-		return false, failure.Of("look for the views that count inserts", err)
-	}
-	return counted, nil
+	err = failure.Within(ctx, v.patience, func(ctx context.Context) error {
+		err := v.conn.QueryRow(ctx, "SELECT uniqExact(name) = {views:UInt64} FROM system.tables"+
+			" WHERE database = currentDatabase() AND engine = 'MaterializedView' AND name IN {names:Array(String)}",
+			clickhouse.Named("views", uint64(len(schema.CountingViews))), clickhouse.Named("names", schema.CountingViews)).
+			Scan(&counted)
+		if err != nil {
+			return failure.Of("look for the views that count inserts", err)
+		}
+		return nil
+	})
+	return counted, err
 }

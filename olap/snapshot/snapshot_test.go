@@ -16,12 +16,17 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A ClickHouse that is silent for as long as a snapshot may take has too much to do: the question is asked again later.
+// A ClickHouse that is silent for as long as a reading may take has too much to do: the question is asked again later.
 func TestSilenceIsOverload(t *testing.T) {
 	v := snapshot.NewView(olaptest.OpenStore(t).Conn())
 	v.SetPatience(0)
-	if _, err := v.Take(t.Context(), snapshot.InFlight, acme); !errors.Is(err, failure.ErrOverloaded) {
-		t.Errorf("%v, want that ClickHouse has too much to do", err)
+	_, taken := v.Take(t.Context(), snapshot.InFlight, acme)
+	_, sized := v.Size(t.Context(), snapshot.Records{Organization: acme, Source: schema.TableRuns})
+	_, counted := v.Counted(t.Context())
+	for what, err := range map[string]error{"snapshot": taken, "overview": sized, "views": counted} {
+		if !errors.Is(err, failure.ErrOverloaded) {
+			t.Errorf("%s: %v, want that ClickHouse has too much to do", what, err)
+		}
 	}
 }
 

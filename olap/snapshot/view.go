@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,7 @@ const (
 // organization what the last overview said. It is safe for concurrent use.
 type View struct {
 	conn     driver.Conn
-	patience time.Duration // of a snapshot
+	patience time.Duration // of a reading; failure.Silence but for tests
 	clock    ClockWatch    // as log, of the snapshot that is being taken
 	log      setBackLog
 	last     atomic.Pointer[Snapshot] // the newest one with the inserts in flight
@@ -42,7 +41,7 @@ type View struct {
 
 // NewView returns a View that knows nothing yet.
 func NewView(conn driver.Conn) *View {
-	v := &View{conn: conn, patience: takePatience}
+	v := &View{conn: conn, patience: failure.Silence}
 	v.overview.maxAge = OverviewAge
 	v.SetMargin(ClockMargin)
 	return v
@@ -66,9 +65,6 @@ type taking struct {
 	taken         Snapshot
 	err           error
 }
-
-// takePatience bounds a snapshot, whoever waits for it. A ClickHouse that is silent for so long has too much to do.
-const takePatience = 10 * time.Second
 
 // Take returns a snapshot with the counts of some organizations, all of which was read after the call. Who calls while
 // one is being taken shares the next one.
@@ -103,11 +99,10 @@ func (v *View) takeAll() {
 		if t == nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(t.ctx, v.patience)
-		if t.taken, t.err = v.take(ctx, t.parts, t.organizations); t.err != nil && ctx.Err() != nil {
-			t.err = fmt.Errorf("%w: %w", failure.ErrOverloaded, t.err)
-		}
-		cancel()
+		t.err = failure.Within(t.ctx, v.patience, func(ctx context.Context) (err error) {
+			t.taken, err = v.take(ctx, t.parts, t.organizations)
+			return err
+		})
 		close(t.done)
 	}
 }
