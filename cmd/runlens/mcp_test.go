@@ -58,8 +58,10 @@ func mcpClient(t *testing.T, env ...string) {
 	defer cancel()
 	client := exec.CommandContext(ctx, "node", "client.mjs")
 	client.Dir, client.Env = dir, append(os.Environ(), env...)
-	if out, err := client.CombinedOutput(); err != nil || string(out) != "done\n" {
-		t.Errorf("%v (are the packages of `make generators` there?)\n%s", err, out)
+	var complaints strings.Builder // Node also warns of what is in the environment
+	client.Stderr = &complaints
+	if out, err := client.Output(); err != nil || string(out) != "done\n" {
+		t.Errorf("%v (are the packages of `make generators` there?)\n%s%s", err, out, complaints.String())
 	}
 }
 

@@ -55,9 +55,11 @@ func TestPagingPrograms(t *testing.T) {
 			command := exec.CommandContext(t.Context(), start[0], append(start[1:], file)...)
 			command.Env = append(os.Environ(), "RUNLENS_URL="+proxy.URL, "RUNLENS_API_KEY="+s.key)
 			command.WaitDelay = time.Second
-			out, err := command.CombinedOutput()
+			var complaints strings.Builder // what starts the program may complain of a locale
+			command.Stderr = &complaints
+			out, err := command.Output()
 			if got := strings.ReplaceAll(string(out), "\r\n", "\n"); err != nil || got != c.want {
-				t.Errorf("%v: %.2000s", err, got)
+				t.Errorf("%v: %.2000s\n%s", err, got, complaints.String())
 			}
 			if asked := proxy.asked.Load(); asked != 5 {
 				t.Errorf("asked %d times for three pages, one of them refused and one lost", asked)
