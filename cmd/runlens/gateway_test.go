@@ -64,8 +64,10 @@ func TestIngestOutlastsAGateway(t *testing.T) {
 // What answers in place of ClickHouse may quote the address that was asked, as error pages of gateways do, and with it
 // the values of filters. The log says its status alone.
 func TestWhatAGatewayQuotesIsNotLogged(t *testing.T) {
+	// The sign after the name tells a person from the digits of a random identifier.
+	namesAda := func(text string) bool { return strings.Contains(text, "ada%40") || strings.Contains(text, "ada@") }
 	flags := behindGateway(t, func(r *http.Request) int {
-		if strings.Contains(r.URL.RawQuery, "ada") {
+		if namesAda(r.URL.RawQuery) {
 			return http.StatusBadGateway
 		}
 		return 0
@@ -83,7 +85,7 @@ func TestWhatAGatewayQuotesIsNotLogged(t *testing.T) {
 	if status != 500 || !strings.Contains(log.String(), "502") {
 		t.Errorf("%d %s; the log is\n%s", status, body, log.String())
 	}
-	if strings.Contains(log.String(), "ada") || strings.Contains(body, "ada") {
+	if namesAda(log.String()) || namesAda(body) {
 		t.Errorf("the log or the answer names a person:\n%s\n%s", body, log.String())
 	}
 }
