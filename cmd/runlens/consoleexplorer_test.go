@@ -115,6 +115,7 @@ func consoleNarrowing(t *testing.T, o office) {
 	d.shows(".crumbs", "last 30 days 8 Jan 2026")
 	d.shows(".tile", "Runs 4")
 	d.choose("#chart", "line")
+	d.shows(".crumbs", "last 30 days 8 Jan 2026")
 
 	// A filter is chosen among the values that there are; a name stands for its identifier.
 	d.click("#add > summary")

@@ -75,6 +75,10 @@ func (c *Console) parseLook(values url.Values) (look, error) {
 	l.Sort = values.Get("sort")
 	l.widen(values["wider"]...)
 	l.takeForm(values)
+	// The form has the narrowed periods and then its own. Whoever chooses other days goes on from those.
+	if path := values["periods"]; len(path) > 1 && path[len(path)-1] == l.period() {
+		l.widen(path[:len(path)-1]...)
+	}
 	if member, value := values.Get("filter-member"), strings.TrimSpace(values.Get("filter-value")); value != "" {
 		l.addFilter(member, c.identifiers(member, value)...)
 	}

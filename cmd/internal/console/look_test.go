@@ -35,6 +35,25 @@ func TestLooksAreTheirAddresses(t *testing.T) {
 	}
 }
 
+// A form that changes something else than the days keeps the way back to those that were narrowed.
+func TestFormsKeepWhatWasNarrowed(t *testing.T) {
+	for query, want := range map[string][]string{
+		"over=day&period=days&start=2026-01-02&end=2026-01-05": {"last=30d", "end=2026-01-09&start=2026-01-01"},
+		"over=day&period=days&start=2026-01-02&end=2026-01-06": nil,
+		"over=day&period=last%3D30d":                           nil,
+	} {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values["periods"] = []string{"last=30d", "end=2026-01-09&start=2026-01-01", "end=2026-01-05&start=2026-01-02"}
+		l, err := (&Console{}).parseLook(values)
+		if err != nil || !slices.Equal(l.Wider, want) {
+			t.Errorf("%s: back to %q (%v), want %q", query, l.Wider, err, want)
+		}
+	}
+}
+
 // dayOf is the midnight in UTC at which a day begins.
 func dayOf(t *testing.T, text string) time.Time {
 	t.Helper()

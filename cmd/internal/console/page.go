@@ -229,7 +229,10 @@ func (p page) Kept() (fields []hidden) {
 	}
 	values := p.Look.values()
 	values["metrics"] = p.Look.Metrics
-	for _, name := range []string{"metrics", "filter", "order", "limit", "top", "by", "sort", "week-start"} {
+	if len(p.Look.Wider) > 0 {
+		values["periods"] = append(slices.Clone(p.Look.Wider), p.Look.period())
+	}
+	for _, name := range []string{"metrics", "filter", "order", "limit", "top", "by", "sort", "week-start", "periods"} {
 		for _, text := range values[name] {
 			fields = append(fields, hidden{name, text})
 		}
