@@ -39,3 +39,22 @@ func TestTakesWhatIsGiven(t *testing.T) {
 		}
 	}
 }
+
+// A raw record is read into again and again: nothing is left in it of the record before.
+func TestNothingIsLeftOfTheRecordBefore(t *testing.T) {
+	for name, line := range map[string]string{
+		"as most lines are": runLine,
+		"with an escape":    with(runLine, "organization_id", `"\u0061cme"`),
+		"rejected before":   `{"source":"a","line":1,"field":"","error":"no","record":` + runLine + `}`,
+	} {
+		var fresh, used Raw
+		for raw, first := range map[*Raw]string{&fresh: line, &used: with(runLine, "initiator_name", `"Bo"`)} {
+			if err := ReadJSON([]byte(first), raw); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ReadJSON([]byte(line), &used); err != nil || !reflect.DeepEqual(used, fresh) {
+			t.Errorf("%s: %s (%v), want %s", name, used.Values, err, fresh.Values)
+		}
+	}
+}
