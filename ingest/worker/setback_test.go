@@ -47,10 +47,19 @@ func TestClockOfTheSourceSetBack(t *testing.T) {
 	b.untilEqual()
 	b.setClock("-1 hour", 100)
 	b.untilEqual()
-	// In the middle of a pass, too, and where a transaction that began before writes times of after.
-	writer := b.connect()
-	b.exec(writer, "BEGIN; LOCK TABLE runs IN ACCESS EXCLUSIVE MODE")
-	b.do("UPDATE shifted.clock SET shift = '-2 hours'")
+	// In the middle of a pass, too, and where a transaction that began before writes times of after. All passes wait for
+	// the clock when the table is locked: one that has read the old clock would wait for the table until the end.
+	writer, setter := b.connect(), b.connect()
+	b.exec(writer, "BEGIN")
+	b.exec(setter, "BEGIN; UPDATE shifted.clock SET shift = '-2 hours'; LOCK TABLE shifted.clock")
+	b.until("all passes wait for the clock", func() bool {
+		var waiting int
+		err := setter.QueryRow(t.Context(),
+			"SELECT count(*) FROM pg_locks WHERE relation = 'shifted.clock'::regclass AND NOT granted").Scan(&waiting)
+		return err == nil && waiting == len(normalize.Kinds)
+	})
+	b.exec(writer, "LOCK TABLE runs")
+	b.exec(setter, "COMMIT")
 	b.until("nothing of the last two hours is certain", func() bool {
 		return time.Since(certainUntil(status)) > 2*time.Hour
 	})
