@@ -83,6 +83,14 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: strategy %d, delta %d, reason %q, assumes %b; want %d, %d, %q, %b",
 				name, p.Strategy, p.Delta, p.Reason, p.Assumes, c.want, c.delta, c.reason, c.assumes)
 		}
+		// A log with newer entries refutes what was read of it before; a delta that is read with the answer has them.
+		ofLog := DeltaHolds
+		if c.delta == DeltaInline {
+			ofLog = RollupUnaltered
+		}
+		if got := p.AssumesOfLog(); c.want != Base && got != ofLog {
+			t.Errorf("%s: newer entries refute %b, want %b", name, got, ofLog)
+		}
 	}
 }
 
@@ -236,13 +244,16 @@ func TestProjections(t *testing.T) {
 			"Asia/Kathmandu", "by_user_type"},
 		"days that begin within hours": {runs + `,"dimensions":["day","agent_id"]`, "2026-01-01", "2026-06-30",
 			"Asia/Kathmandu", ""},
-		"range begins within an hour": {byAgent, "2026-01-01", "2026-01-31", "Asia/Kathmandu", ""},
-		"long, begins within an hour": {byAgent, "2026-01-01", "2026-06-30", "Asia/Kathmandu", "by_agent"},
-		"whole weeks":                 {initiators, "2026-01-01", "2026-01-28", "UTC", "by_initiator_key"},
-		"many whole weeks":            {initiators, "2026-01-01", "2026-06-03", "UTC", "by_initiator_key"},
-		"a few weeks with edges":      {initiators, "2025-12-31", "2026-01-29", "UTC", ""},
-		"many weeks with edges":       {initiators, "2025-12-31", "2026-06-04", "UTC", "by_initiator_key"},
-		"days of whole weeks":         {initiators + `,"dimensions":["day"]`, "2026-01-01", "2026-01-28", "UTC", ""},
+		"days that begin within hours in summer": {runs + `,"dimensions":["day","agent_id"]`, "1944-01-01", "1944-12-31",
+			"America/Barbados", ""}, // at 3:30, from 5:00 on 10 April to 6:00 on 10 September, in UTC
+		"clocks are changed within a quarter": {byDay, "2010-03-01", "2010-03-31", "Asia/Gaza", ""}, // at 00:01
+		"range begins within an hour":         {byAgent, "2026-01-01", "2026-01-31", "Asia/Kathmandu", ""},
+		"long, begins within an hour":         {byAgent, "2026-01-01", "2026-06-30", "Asia/Kathmandu", "by_agent"},
+		"whole weeks":                         {initiators, "2026-01-01", "2026-01-28", "UTC", "by_initiator_key"},
+		"many whole weeks":                    {initiators, "2026-01-01", "2026-06-03", "UTC", "by_initiator_key"},
+		"a few weeks with edges":              {initiators, "2025-12-31", "2026-01-29", "UTC", ""},
+		"many weeks with edges":               {initiators, "2025-12-31", "2026-06-04", "UTC", "by_initiator_key"},
+		"days of whole weeks":                 {initiators + `,"dimensions":["day"]`, "2026-01-01", "2026-01-28", "UTC", ""},
 		"one of the days of some weeks": {initiators + `,"filters":[{"member":"day","op":"eq","value":"2026-01-02"}]`,
 			"2026-01-01", "2026-01-28", "UTC", ""},
 		"weeks before 1970": {initiators, "1969-12-25", "1969-12-31", "UTC", "by_initiator_key"},
