@@ -10,7 +10,6 @@ import (
 
 // Contract 3: every field is taken as it was given.
 func TestTakesWhatIsGiven(t *testing.T) {
-	pointer := func(text string) *string { return &text }
 	id := func(last string) uuid.UUID { return uuid.MustParse("0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b" + last) }
 	at := func(text string) Instant {
 		at, err := time.Parse(time.RFC3339Nano, text)
@@ -22,16 +21,16 @@ func TestTakesWhatIsGiven(t *testing.T) {
 	parent, deleted := id("13"), at("2026-01-30T08:00:00.25Z")
 	for line, want := range map[string]any{
 		with(with(agentLine, "slug", `"support"`), "deleted_at", `"2026-01-30T08:00:00.25Z"`): Agent{
-			OrganizationID: "acme", AgentID: id("10"), Name: "Support", Slug: pointer("support"), DeletedAt: &deleted,
+			OrganizationID: "acme", AgentID: id("10"), Name: "Support", Slug: new("support"), DeletedAt: &deleted,
 			UpdatedAt: at("2026-01-31T09:30:00.123+02:00")},
 		with(with(with(with(with(runLine, "kind", `"phone"`), "parent_run_id", `"`+parent.String()+`"`),
 			"initiator_identifier", `"+15550100"`), "initiator_name", `"Bo"`), "initiator_type", `"external"`): Run{
 			OrganizationID: "acme", RunID: id("11"), CreatedAt: at("2026-01-31T09:30:00Z"), AgentID: id("10"),
-			RunKind: "phone", ParentRunID: &parent, Status: "COMPLETED", InitiatorIdentifier: pointer("+15550100"),
-			InitiatorName: pointer("Bo"), InitiatorType: pointer("external"), UpdatedAt: at("2026-01-31T09:31:00Z")},
+			RunKind: "phone", ParentRunID: &parent, Status: "COMPLETED", InitiatorIdentifier: new("+15550100"),
+			InitiatorName: new("Bo"), InitiatorType: new("external"), UpdatedAt: at("2026-01-31T09:31:00Z")},
 		with(attrLine, "user_name", `"Ada"`): Attribution{
 			OrganizationID: "acme", AttributionID: id("12"), RunID: id("11"), AgentID: id("10"),
-			UserIdentifier: "ada@example.com", UserName: pointer("Ada"), ActivityType: "initiated",
+			UserIdentifier: "ada@example.com", UserName: new("Ada"), ActivityType: "initiated",
 			RunInitiationType: "human", Source: "web", OccurredAt: at("2026-01-31T09:30:00Z")},
 	} {
 		if got, err := read([]byte(line)); err != nil || !reflect.DeepEqual(got, want) {

@@ -53,10 +53,8 @@ func TestClockOfTheSourceSetBack(t *testing.T) {
 	b.exec(writer, "BEGIN")
 	b.exec(setter, "BEGIN; UPDATE shifted.clock SET shift = '-2 hours'; LOCK TABLE shifted.clock")
 	b.until("all passes wait for the clock", func() bool {
-		var waiting int
-		err := setter.QueryRow(t.Context(),
-			"SELECT count(*) FROM pg_locks WHERE relation = 'shifted.clock'::regclass AND NOT granted").Scan(&waiting)
-		return err == nil && waiting == len(normalize.Kinds)
+		return b.sourceCount("SELECT count(*) FROM pg_locks WHERE relation = 'shifted.clock'::regclass AND NOT granted") ==
+			uint64(len(normalize.Kinds))
 	})
 	b.exec(writer, "LOCK TABLE runs")
 	b.exec(setter, "COMMIT")
