@@ -88,6 +88,15 @@ class Frames(unittest.TestCase):
                          (datetime(2026, 3, 1, tzinfo=timezone.utc), datetime(2026, 3, 6, tzinfo=timezone.utc)))
         self.assertEqual(asked.dicts()[0]["run_count"], 2)
 
+    def test_range_that_begins_before_python_does(self):
+        page = Client().query({
+            "model": "agent_runs", "metrics": ["run_count"],
+            "range": {"start": "0001-01-01", "end": "0001-01-01", "timezone": "Asia/Tokyo"},
+        })
+        self.assertEqual((page.range.start_utc, page.range.end_utc),
+                         (datetime.min.replace(tzinfo=timezone.utc), datetime(1, 1, 1, 14, 41, 1, tzinfo=timezone.utc)))
+        self.assertEqual(page.rows, [[0]])
+
     def test_pandas(self):
         try:
             import pandas

@@ -4,7 +4,7 @@ import ipaddress
 import json
 import os
 import re
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any, Callable, Iterator, cast
 from urllib.parse import urlsplit
 
@@ -147,6 +147,8 @@ def _range(start: str, end: str, timezone: str, startUtc: str, endUtc: str, **_:
 
 
 def _instant(text: str) -> datetime:
+    if text.startswith("0000-"):  # east of UTC a range of year 1 begins before the first instant that Python has
+        return datetime.min.replace(tzinfo=timezone.utc)
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 

@@ -76,7 +76,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Range:
-    """The range as requested, and what it is in UTC: from start_utc (inclusive) to end_utc (exclusive)."""
+    """The range as requested, and what it is in UTC: from start_utc (inclusive) to end_utc (exclusive).
+
+    A start_utc in the year 0, which Python lacks, is the first instant of the year 1.
+    """
 
     start: str
     end: str
