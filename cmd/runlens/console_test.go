@@ -114,7 +114,7 @@ func TestConsole(t *testing.T) {
 		"without the token": consoleWithoutToken, "saving": consoleSaving, "sharing": consoleSharing,
 		"documentation": documentationPages, "narrowed": consoleNarrowed,
 		"late": consoleLate, "rates": consoleRates, "periods": consolePeriods, "stays open": consoleStaysOpen,
-		"long copies": consoleLongCopies,
+		"long copies": consoleLongCopies, "first day": consoleFirstDay,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

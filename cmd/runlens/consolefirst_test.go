@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/cmd/internal/console"
 )
@@ -75,4 +76,22 @@ func consoleFirst(t *testing.T, o office) {
 	if got := d.text(`refused.join("; ")`); got != "" {
 		t.Error(got)
 	}
+}
+
+// On the first day with runs there is nothing to compare, and a comparison leaves that day out: the first page has it,
+// and another page says how to see it.
+func consoleFirstDay(t *testing.T, o office) {
+	t.Parallel()
+	firstDay := time.Date(2025, 12, 29, 15, 0, 0, 0, time.UTC)
+	d := o.console(t, "first-day", console.Config{Now: func() time.Time { return firstDay }})
+	d.shows(".tile", "Runs 1 not over yet | Completed runs 1 not over yet")
+	d.until(`document.getElementById("compare").value === ""`)
+	d.shows("[aria-labelledby=by-agent_id] tbody", "Billing desk 1")
+	const compared = "/explore?metrics=run_count&dimensions=day&last=7d&compare=previous"
+	d.open(d.base + compared)
+	d.shows(".empty", "Nothing was counted from 23 Dec 2025 to 28 Dec 2025. Try With today, not compared, Last 30 days,")
+	d.click(".empty a")
+	d.shows(".tile", "Runs 1 not over yet")
+	d.open(d.base + compared + "&filter=user_identifier%3Dbo@x.example")
+	d.shows(".empty", "Nothing was counted from 23 Dec 2025 to 28 Dec 2025 with these filters. Try Without filters, Last")
 }

@@ -52,7 +52,8 @@ func (c *Console) explore(w http.ResponseWriter, r *http.Request) {
 }
 
 // answerPart answers what a page that has just been opened asks for. Where the key sees too few days for the first
-// page, the browser opens one about fewer; where it leaves out groups of too few people, one without a comparison.
+// page, the browser opens one about fewer; where it leaves out groups of too few people, or nothing was counted before
+// today, one without a comparison.
 func (c *Console) answerPart(w http.ResponseWriter, r *http.Request) {
 	l, err := c.parseLook(r.URL.Query())
 	page := c.explorePage(l)
@@ -71,7 +72,7 @@ func (c *Console) answerPart(w http.ResponseWriter, r *http.Request) {
 			page.Answer = c.answerView(r, l)
 			w.Header().Set("HX-Redirect", l.address())
 		}
-		if page.Answer != nil && page.Answer.FewLeftOut && l.Compare != "" {
+		if page.Answer != nil && (page.Answer.FewLeftOut || page.Answer.OnlyToday) && l.Compare != "" {
 			l.Compare, l.Weekdays = "", false
 			w.Header().Set("HX-Redirect", l.address())
 		}

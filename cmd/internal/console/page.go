@@ -77,6 +77,7 @@ type answerView struct {
 	Days      []hidden // the look without its days, for dragging
 
 	FewLeftOut bool // as in shown
+	OnlyToday  bool // what is compared has nothing, and the day that a comparison leaves out has something
 }
 
 // A tile is a total of the whole period, from a query of its own.

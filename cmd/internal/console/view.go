@@ -66,7 +66,7 @@ func periodText(period string) string {
 // viewOf makes the view of an answer. prefix begins its ids.
 func (c *Console) viewOf(s *shown, prefix string) *answerView {
 	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Empty: c.empty(s), Offer: s.offer(),
-		FewLeftOut: s.fewLeftOut}
+		FewLeftOut: s.fewLeftOut, OnlyToday: s.onlyToday()}
 	v.Tiles = c.tiles(s)
 	if until := s.totals.counted().End; s.look.Compare != "" && !until.Equal(s.totals.span.End) {
 		v.Until = dayText(until)
@@ -172,22 +172,39 @@ func (c *Console) tiles(s *shown) (tiles []tile) {
 	return tiles
 }
 
-// empty says what to change where nothing was counted; nil where something was. Only a key that leaves out groups of
-// too few people is given no count.
-func (c *Console) empty(s *shown) *emptyView {
-	few := false
-	for _, row := range s.totals.rows {
-		for i, column := range s.totals.columns {
+// counts reports whether an answer, or what it is compared with, has anything that is not 0, and whether it lacks a
+// count: only a key that leaves out groups of too few people is given none.
+func (a *answer) counts() (some, few bool) {
+	for _, row := range a.rows {
+		for i, column := range a.columns {
 			f := number(row[i])
-			if column.Member != "" && f != nil && (*f != 0 || column.Kind != report.Count) {
-				return nil
-			}
+			some = some || column.Member != "" && f != nil && (*f != 0 || column.Kind != report.Count)
 			few = few || f == nil && column.Member == column.Name && column.Kind == report.Count
 		}
 	}
-	days := "from " + dayText(s.span.Start) + " to " + dayText(s.span.End)
-	if s.span.Start.Equal(s.span.End) {
-		days = "on " + dayText(s.span.Start)
+	return some, few
+}
+
+// onlyToday reports whether the days have something, and those that are compared have nothing.
+func (s *shown) onlyToday() bool {
+	if s.look.Compare == "" || s.days == nil {
+		return false
+	}
+	compared, _ := s.totals.counts()
+	drawn, _ := s.days.counts()
+	return drawn && !compared
+}
+
+// empty says what to change where nothing was counted; nil where something was.
+func (c *Console) empty(s *shown) *emptyView {
+	some, few := s.totals.counts()
+	if some {
+		return nil
+	}
+	span := s.totals.counted()
+	days := "from " + dayText(span.Start) + " to " + dayText(span.End)
+	if span.Start.Equal(span.End) {
+		days = "on " + dayText(span.Start)
 	}
 	e := &emptyView{Text: "Nothing was counted " + days + "."}
 	if few {
@@ -199,7 +216,12 @@ func (c *Console) empty(s *shown) *emptyView {
 		wider.Filter = nil
 		e.Links = append(e.Links, link{Text: "Without filters", Href: wider.address()})
 	}
-	e.Hint = len(s.look.Filter) == 0 && s.span.Days() >= 30 && !few
+	if s.onlyToday() {
+		whole := s.look
+		whole.Compare, whole.Weekdays = "", false
+		e.Links = append(e.Links, link{Text: "With today, not compared", Href: whole.address()})
+	}
+	e.Hint = len(s.look.Filter) == 0 && s.span.Days() >= 30 && !few && !s.onlyToday()
 	for _, period := range []string{"last=30d", "last=90d", "last=366d"} {
 		wider := s.look
 		if wider.setPeriod(period); s.look.period() != period {
