@@ -101,6 +101,24 @@ func TestSevenDays(t *testing.T) {
 	expectLimited("a key that was not used for seven days", established)
 }
 
+// A key that was found to be revoked draws on the budget as an unknown one does, before the established ones are read.
+func TestARevokedKeyIsEstablishedNoMore(t *testing.T) {
+	shelf, clock := newShelf(), newClock()
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
+	c := shelf.add()
+	if err := verify(t, v, c); err != nil {
+		t.Fatal(err)
+	}
+	shelf.revoke(c, clock.at)
+	clock.at = clock.at.Add(trustFor)
+	if err := verify(t, v, c); !errors.Is(err, ErrUnauthorized) {
+		t.Fatal(err)
+	}
+	if v.isEstablished(c, clock.at, office) {
+		t.Error("it is established")
+	}
+}
+
 // The rule survives a restart, and holds for keys that another server verified.
 func TestEstablishedKeysAreShared(t *testing.T) {
 	shelf, clock := newShelf(), newClock()

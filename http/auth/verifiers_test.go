@@ -59,6 +59,26 @@ func TestAKeyThatIsMoved(t *testing.T) {
 	}
 }
 
+// What is kept of a key counts only while its organization is in the store: else the store says where it is.
+func TestAKeptKeyOfAnOrganizationThatLeft(t *testing.T) {
+	clock := newClock()
+	store, here := &movedShelf{shelf: newShelf()}, true
+	c := store.add()
+	v := NewVerifier(store, limit.NewWindow(4, time.Minute), clock.now, quiet)
+	v.Only(func(schema.OrganizationID) bool { return here })
+	if err := verify(t, v, c); err != nil {
+		t.Fatal(err)
+	}
+	here, store.times = false, 2
+	if err := verify(t, v, c); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("after the organization left: %v", err)
+	}
+	here = true
+	if err := verify(t, v, c); err != nil {
+		t.Errorf("after it came back: %v", err)
+	}
+}
+
 // Keys of two stores verify, each by its own one, and what no store has is not valid. One draw on the budget pays for
 // the look-ups in both.
 func TestKeysOfSeveralStores(t *testing.T) {
