@@ -36,10 +36,12 @@ func (n *node) each(visit func(*node)) {
 	}
 }
 
-// explain returns how PostgreSQL would run a statement.
-func (d *Database) explain(ctx context.Context, settings, statement string, args []any) (node, error) {
+// explain returns how PostgreSQL would run a statement that reads a kind.
+func (d *Database) explain(
+	ctx context.Context, kind normalize.Kind, settings, statement string, args []any,
+) (node, error) {
 	var text string
-	err := d.reading(ctx, settings, func(tx pgx.Tx) error {
+	err := d.reading(ctx, kind, settings, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, "EXPLAIN (VERBOSE, FORMAT JSON) "+statement, args...).Scan(&text)
 	})
 	if err != nil {
@@ -57,7 +59,8 @@ func (d *Database) explain(ctx context.Context, settings, statement string, args
 func (d *Database) MissingIndex(ctx context.Context, kind normalize.Kind) (string, error) {
 	where, order, args := changedAfter(kind, Key{})
 	const page = 1000 // of any size: the settings leave the planner no choice where there is an index
-	plan, err := d.explain(ctx, pageSettings, "SELECT * FROM "+d.from(kind)+" WHERE "+where+order, append(args, page))
+	plan, err := d.explain(ctx, kind, pageSettings, "SELECT * FROM "+d.from(kind)+" WHERE "+where+order,
+		append(args, page))
 	if err != nil {
 		return "", err
 	}

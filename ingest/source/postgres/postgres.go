@@ -38,13 +38,13 @@ type Database struct {
 	pool    *pgxpool.Pool
 	lookup  pgconn.LookupFunc
 	mapping Mapping
-	policed atomic.Bool // row-level security has policies for the role, which let it read all rows
 	primary atomic.Bool // a server that takes writes has answered
 
 	mu         sync.Mutex
 	own        map[string]bool                  // names of the transactions in which this process reads now
 	identities map[normalize.Kind]identityTypes // as Check found
 	columns    map[normalize.Kind][]column      // which Check judged last
+	policed    map[normalize.Kind]bool          // policies of row-level security let the role read all rows
 }
 
 // Open connects to the database of a postgres:// URL, directly or through a pooler that gives a
@@ -83,6 +83,7 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 	return &Database{
 		pool: pool, lookup: config.ConnConfig.LookupFunc, mapping: mapping,
 		own: map[string]bool{}, identities: map[normalize.Kind]identityTypes{}, columns: map[normalize.Kind][]column{},
+		policed: map[normalize.Kind]bool{},
 	}, nil
 }
 
@@ -135,7 +136,7 @@ func (d *Database) Check(ctx context.Context) error {
 	}
 	for _, kind := range normalize.Kinds {
 		var columns []pgconn.FieldDescription
-		err := d.readingAny(ctx, func(tx pgx.Tx) error {
+		err := d.readingAny(ctx, kind, func(tx pgx.Tx) error {
 			var err error
 			if columns, err = d.describe(ctx, tx, kind); err != nil {
 				return err
@@ -164,16 +165,18 @@ func (d *Database) from(kind normalize.Kind) string { return "(" + d.mapping[kin
 
 // reading runs read in a transaction that cannot write and takes a timestamp without a zone for UTC.
 // Its settings, more of which may be given as columns of a SELECT, end with it. Where row-level security would leave
-// rows out it fails.
-func (d *Database) reading(ctx context.Context, settings string, read func(pgx.Tx) error) error {
-	if !d.policed.Load() {
+// out rows of the kind it fails; the kind is empty where only PostgreSQL's own tables are read.
+func (d *Database) reading(
+	ctx context.Context, kind normalize.Kind, settings string, read func(pgx.Tx) error,
+) error {
+	if !d.isPoliced(kind) {
 		return d.transact(ctx, strict+settings, read)
 	}
 	return d.transact(ctx, settings, func(tx pgx.Tx) error {
 		if err := read(tx); err != nil {
 			return err
 		}
-		return d.sawAll(ctx, tx)
+		return d.sawAll(ctx, tx, kind)
 	})
 }
 

@@ -176,7 +176,7 @@ func (d *Database) read(ctx context.Context, settings string, kind normalize.Kin
 	statement := "SELECT " + strings.Join(columns, ", ") + " FROM " + d.from(kind) + " WHERE " + tail
 	record := source.Record{Raw: normalize.Raw{Kind: kind}}
 	id := slices.Index(fields, idColumn(kind))
-	err = d.reading(ctx, settings, func(tx pgx.Tx) error {
+	err = d.reading(ctx, kind, settings, func(tx pgx.Tx) error {
 		if err := d.unchanged(ctx, tx, kind); err != nil {
 			return err
 		}

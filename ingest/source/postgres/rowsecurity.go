@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/runlens/runlens/ingest/normalize"
 )
 
 // ErrRowSecurity is returned where row-level security hides rows of the source from the role. PostgreSQL leaves them
@@ -19,15 +20,20 @@ var ErrRowSecurity = errors.New("row-level security of the source hides rows fro
 // SELECT. It also refuses where the policies let the role read all rows (Database.policed).
 const strict = ", set_config('row_security', 'off', true)"
 
-// hidingTables lists the tables of which row-level security hides rows from whoever a transaction has read them as:
+// hidingTables lists the tables of which row-level security may hide rows from whoever a transaction has read them as:
 // without a permissive policy that is true, or with a restrictive one that is not. Read is what the transaction has
-// locked. A table is read as the owner of a view, or as the role: where a view is its security_invoker, and where no
-// view has the table or a text names it. What is read through its parent has the parent's policies.
-const hidingTables = `WITH read AS (
-		SELECT c.oid, relkind, relname, relowner, relrowsecurity, relforcerowsecurity,
+// locked. Whether it was read as the role, as the owner of a view or as that of a function that the mapping calls, is
+// not known, so that all of them have to see all rows. What is read through its parent has the parent's policies,
+// unless a view or the mapping names it too.
+const hidingTables = `WITH me AS (
+		SELECT oid, regexp_replace(lower(' ' || $1 || ' '), '[^[:alnum:]_]', ' ', 'g') AS names
+		FROM pg_roles WHERE rolname = current_user
+	), read AS (
+		SELECT c.oid, relkind, relowner, relrowsecurity, relforcerowsecurity,
 			EXISTS (SELECT FROM pg_options_to_table(reloptions)
-				WHERE option_name = 'security_invoker' AND option_value::boolean) AS invoked
-		FROM pg_locks JOIN pg_class AS c ON c.oid = relation JOIN pg_database AS d ON d.oid = database
+				WHERE option_name = 'security_invoker' AND option_value::boolean) AS invoked,
+			strpos(names, regexp_replace(lower(' ' || relname || ' '), '[^[:alnum:]_]', ' ', 'g')) > 0 AS named
+		FROM me, pg_locks JOIN pg_class AS c ON c.oid = relation JOIN pg_database AS d ON d.oid = database
 		WHERE pid = pg_backend_pid() AND locktype = 'relation' AND datname = current_database()
 			AND relkind IN ('r', 'p', 'v')
 	), viewed AS (
@@ -36,10 +42,9 @@ const hidingTables = `WITH read AS (
 		WHERE relkind = 'v' AND classid = 'pg_rewrite'::regclass AND refclassid = 'pg_class'::regclass
 	), reader AS (
 		SELECT relation, owner AS role FROM viewed WHERE NOT invoked
-		UNION SELECT oid, (SELECT oid FROM pg_roles WHERE rolname = current_user) FROM read
-		WHERE oid NOT IN (SELECT relation FROM viewed WHERE NOT invoked) OR oid IN (SELECT relation FROM viewed WHERE invoked)
-			OR strpos(regexp_replace(lower(' ' || $1 || ' '), '[^[:alnum:]_]', ' ', 'g'),
-				regexp_replace(lower(' ' || relname || ' '), '[^[:alnum:]_]', ' ', 'g')) > 0
+		UNION SELECT read.oid, me.oid FROM read, me
+		UNION SELECT read.oid, proowner FROM read, me, pg_proc AS p
+		WHERE prosecdef AND strpos(names, regexp_replace(lower(' ' || proname || ' '), '[^[:alnum:]_]', ' ', 'g')) > 0
 	), policy AS (
 		SELECT relation, role, polpermissive, pg_get_expr(polqual, polrelid) = 'true' AS whole
 		FROM reader JOIN pg_policy ON polrelid = relation AND polcmd IN ('r', '*')
@@ -49,20 +54,17 @@ const hidingTables = `WITH read AS (
 	FROM read AS t JOIN reader ON relation = t.oid JOIN pg_roles AS r ON r.oid = role
 	WHERE relrowsecurity AND NOT rolsuper AND NOT rolbypassrls
 		AND (relforcerowsecurity OR NOT pg_has_role(role, relowner, 'USAGE'))
-		AND NOT EXISTS (SELECT FROM pg_inherits JOIN read AS parent ON parent.oid = inhparent WHERE inhrelid = t.oid)
+		AND (named OR t.oid IN (SELECT relation FROM viewed)
+			OR NOT EXISTS (SELECT FROM pg_inherits JOIN read AS parent ON parent.oid = inhparent WHERE inhrelid = t.oid))
 		AND (NOT EXISTS (SELECT FROM policy AS p WHERE (p.relation, p.role) = (t.oid, r.oid) AND polpermissive AND whole)
 			OR EXISTS (SELECT FROM policy AS p WHERE (p.relation, p.role) = (t.oid, r.oid) AND NOT polpermissive
 				AND NOT whole))`
 
 // sawAll returns an ErrRowSecurity unless policies have let the transaction read all rows. It is asked after it has
 // read, when no policy of what it has read can be changed before it ends.
-func (d *Database) sawAll(ctx context.Context, tx pgx.Tx) error {
-	var texts []string
-	for _, text := range d.mapping {
-		texts = append(texts, text)
-	}
+func (d *Database) sawAll(ctx context.Context, tx pgx.Tx, kind normalize.Kind) error {
 	var hidden string
-	if err := tx.QueryRow(ctx, hidingTables, strings.Join(texts, "\n")).Scan(&hidden); err != nil {
+	if err := tx.QueryRow(ctx, hidingTables, d.mapping[kind]).Scan(&hidden); err != nil {
 		return err
 	}
 	if hidden != "" {
@@ -71,18 +73,26 @@ func (d *Database) sawAll(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// readingAny is reading, also where policies let the role read all rows. From then on every transaction looks whether
-// they still do. The error of a role that lacks a privilege is that of PostgreSQL.
-func (d *Database) readingAny(ctx context.Context, read func(pgx.Tx) error) error {
-	err := d.reading(ctx, "", read)
-	if !lacksPrivilege(err) || d.policed.Load() {
+// readingAny is reading, also where policies let the role read all rows. From then on every transaction of the kind
+// looks whether they still do. The error of a role that lacks a privilege is that of PostgreSQL.
+func (d *Database) readingAny(ctx context.Context, kind normalize.Kind, read func(pgx.Tx) error) error {
+	err := d.reading(ctx, kind, "", read)
+	if !lacksPrivilege(err) || d.isPoliced(kind) {
 		return err
 	}
 	if lacksPrivilege(d.transact(ctx, "", read)) {
 		return err
 	}
-	d.policed.Store(true)
-	return d.reading(ctx, "", read)
+	d.mu.Lock()
+	d.policed[kind] = true
+	d.mu.Unlock()
+	return d.reading(ctx, kind, "", read)
+}
+
+func (d *Database) isPoliced(kind normalize.Kind) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.policed[kind]
 }
 
 func lacksPrivilege(err error) bool {

@@ -76,7 +76,7 @@ func TestRowSecurity(t *testing.T) {
 }
 
 // What hides rows is found behind a view and in partitions too, also where policies show all rows of other tables.
-// A table that is not read hides none, whatever its name is.
+// A table that is not read hides none, whatever its name is. A function may read as the role, or as its own one.
 func TestRowSecurityOfWhatIsRead(t *testing.T) {
 	address, conn := layout(t)
 	do(t, conn, `CREATE ROLE reader LOGIN PASSWORD 'x'; CREATE ROLE owner; CREATE ROLE bypassing BYPASSRLS;
@@ -90,6 +90,18 @@ func TestRowSecurityOfWhatIsRead(t *testing.T) {
 		CREATE VIEW of_superuser AS SELECT * FROM hidden; CREATE VIEW of_view AS SELECT * FROM of_invoker;
 		CREATE VIEW of_owner AS SELECT * FROM hidden; ALTER VIEW of_owner OWNER TO owner;
 		CREATE VIEW hidden_view AS SELECT * FROM hidden; ALTER VIEW hidden_view OWNER TO bypassing;
+		CREATE TABLE base (LIKE runs); CREATE TABLE child () INHERITS (base); ALTER TABLE child ENABLE ROW LEVEL SECURITY;
+		CREATE TABLE shown (LIKE runs); ALTER TABLE shown ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY everything ON shown FOR SELECT TO reader USING (true);
+		CREATE VIEW of_shown AS SELECT * FROM shown; ALTER VIEW of_shown OWNER TO owner;
+		CREATE TABLE shown_parent (LIKE runs) PARTITION BY LIST (organization_id);
+		CREATE TABLE month PARTITION OF shown_parent DEFAULT; ALTER TABLE month ENABLE ROW LEVEL SECURITY;
+		ALTER TABLE shown_parent ENABLE ROW LEVEL SECURITY; CREATE POLICY everything ON shown_parent USING (true);
+		CREATE VIEW of_month WITH (security_invoker) AS SELECT * FROM month;
+		CREATE FUNCTION of_role() RETURNS SETOF runs LANGUAGE sql STABLE AS 'SELECT * FROM hidden';
+		CREATE FUNCTION of_definer() RETURNS SETOF runs LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT * FROM hidden';
+		CREATE FUNCTION of_hidden_definer() RETURNS SETOF runs LANGUAGE sql STABLE SECURITY DEFINER
+			AS 'SELECT * FROM shown'; ALTER FUNCTION of_hidden_definer OWNER TO owner;
 		GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader, owner, bypassing`)
 	defer do(t, conn, `DROP OWNED BY reader, owner, bypassing CASCADE; DROP ROLE reader, owner, bypassing`)
 	of, err := url.Parse(address)
@@ -100,7 +112,14 @@ func TestRowSecurityOfWhatIsRead(t *testing.T) {
 	for table, whole := range map[string]bool{
 		"runs": true, "hidden": false, "parted": true, "part": false, "of_invoker": false, "of_view": false,
 		"of_superuser": true, "of_owner": false, "hidden_view": true,
-		"(TABLE hidden_view UNION ALL TABLE Hidden) AS h": false,
+		"(TABLE hidden_view UNION ALL TABLE Hidden) AS h": false, "shown_parent": true, "of_month": false,
+		"(SELECT * FROM ONLY base UNION ALL TABLE child) AS c":        false,
+		"(TABLE shown_parent UNION ALL TABLE month) AS m":             false,
+		"(TABLE shown_parent UNION ALL TABLE of_month) AS m":          false,
+		"(TABLE hidden_view UNION ALL SELECT * FROM of_role()) AS f":  false,
+		"(TABLE shown_parent UNION ALL SELECT * FROM of_role()) AS f": false,
+		"of_definer() AS f": true, "shown": true, "of_shown": false,
+		"(TABLE shown UNION ALL SELECT * FROM of_hidden_definer()) AS f": false,
 	} {
 		err := open(t, of.String(), "FROM runs", "FROM "+table).Check(t.Context())
 		if whole && err != nil || !whole && !errors.Is(err, postgres.ErrRowSecurity) {

@@ -20,7 +20,7 @@ type Gaps struct {
 
 // Gaps finds the gaps in how PostgreSQL would run the SELECT of a kind.
 func (d *Database) Gaps(ctx context.Context, kind normalize.Kind) (Gaps, error) {
-	plan, err := d.explain(ctx, "", "SELECT s.updated_at, s.* FROM "+d.from(kind), nil)
+	plan, err := d.explain(ctx, kind, "", "SELECT s.updated_at, s.* FROM "+d.from(kind), nil)
 	if err != nil {
 		return Gaps{}, err
 	}
@@ -40,7 +40,7 @@ func (d *Database) elsewhere(ctx context.Context, plan *node) (tables []string, 
 			read = append(read, pgx.Identifier{n.Schema, n.Relation}.Sanitize())
 		}
 	})
-	err = d.reading(ctx, "", func(tx pgx.Tx) error {
+	err = d.reading(ctx, "", "", func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `WITH RECURSIVE part (name, oid) AS (
 				SELECT name, to_regclass(name)::oid FROM unnest(string_to_array($1, E'\n')) AS name
 				UNION SELECT name, inhparent FROM part JOIN pg_inherits ON inhrelid = oid)

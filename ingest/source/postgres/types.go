@@ -72,7 +72,7 @@ func (d *Database) checkTypes(ctx context.Context, kind normalize.Kind, columns 
 // for all rows when one of them has bytes that are no UTF-8.
 func (d *Database) checkEncoding(ctx context.Context) error {
 	var encoding string
-	err := d.reading(ctx, "", func(tx pgx.Tx) error {
+	err := d.reading(ctx, "", "", func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding)
 	})
 	if err == nil && encoding == "SQL_ASCII" {
@@ -86,7 +86,7 @@ func (d *Database) checkEncoding(ctx context.Context) error {
 // that is what all of the plan computes: the plan for one column leaves others out, but for those of a WITH or a
 // DISTINCT.
 func (d *Database) expressionsOf(ctx context.Context, kind normalize.Kind, column string) ([]string, error) {
-	plan, err := d.explain(ctx, "", "SELECT s."+column+" FROM "+d.from(kind), nil)
+	plan, err := d.explain(ctx, kind, "", "SELECT s."+column+" FROM "+d.from(kind), nil)
 	made, shown := plan.Output, len(plan.Output) > 0
 	plan.each(func(n *node) {
 		// An Append shows no columns, and what is above one those of the first part. A scan of a subquery shows names.
@@ -104,7 +104,7 @@ func isNull(expression string) bool { return strings.Trim(expression, "()") == "
 // otherZone returns a time zone that sessions of the database have and that is not UTC; empty when there is none.
 // Where all have UTC, a time without a zone is UTC, whoever wrote it.
 func (d *Database) otherZone(ctx context.Context) (zone string, err error) {
-	err = d.reading(ctx, "", func(tx pgx.Tx) error {
+	err = d.reading(ctx, "", "", func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `SELECT coalesce(min(zone), '') FROM (
 				SELECT reset_val FROM pg_settings WHERE name = 'TimeZone'
 				UNION
