@@ -44,18 +44,19 @@ func asksForPasswords(t *testing.T, passwords chan<- string) string {
 	return listener.Addr().String()
 }
 
-// A password that was rotated is read from its file at the next connection.
+// A password that was rotated is read from its file at the next connection, once it is there.
 func TestRotatedPassword(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "passwords")
 	t.Setenv("PGPASSFILE", file)
 	passwords := make(chan string, 10)
 	address := "postgres://reader@" + asksForPasswords(t, passwords) + "/db?sslmode=disable"
-	write := func(password string) {
-		if err := os.WriteFile(file, []byte("127.0.0.1:*:*:reader:"+password+"\n"), 0o600); err != nil {
+	write := func(lines string) {
+		if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("one")
+	const one, two = "127.0.0.1:*:*:reader:one\n", "127.0.0.1:*:*:reader:two\n"
+	write(one)
 	mapping, err := postgres.ParseMapping(postgres.DefaultMapping)
 	if err != nil {
 		t.Fatal(err)
@@ -66,14 +67,14 @@ func TestRotatedPassword(t *testing.T) {
 	}
 	defer database.Close()
 	var given []string
-	for _, password := range []string{"one", "two"} {
-		write(password)
+	for _, lines := range []string{one, two, "", one} { // empty while it is written
+		write(lines)
 		if err := database.Check(t.Context()); err == nil || postgres.Retryable(err) {
 			t.Errorf("a password that is refused: %v", err)
 		}
 		given = append(given, <-passwords)
 	}
-	if !slices.Equal(given, []string{"one", "two"}) {
+	if !slices.Equal(given, []string{"one", "two", "two", "one"}) {
 		t.Errorf("given %q", given)
 	}
 }

@@ -68,11 +68,14 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 	// statement, and no setting outside a transaction. Arguments are quoted into the statement, where
 	// PostgreSQL takes their types from the columns that they are compared with.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	var password atomic.Pointer[string]
+	password.Store(&config.ConnConfig.Password)
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		// PGPASSFILE may have another password by now, and the driver read it once.
-		if now, err := pgxpool.ParseConfig(url); err == nil {
-			c.Password = now.ConnConfig.Password
+		// PGPASSFILE may have another password by now, and the driver read it once. While it is written it may have none.
+		if now, err := pgxpool.ParseConfig(url); err == nil && now.ConnConfig.Password != "" {
+			password.Store(&now.ConnConfig.Password)
 		}
+		c.Password = *password.Load()
 		return nil
 	}
 	config.ConnConfig.DialFunc = (&net.Dialer{Control: silence.End(maxSilence)}).DialContext
