@@ -42,8 +42,11 @@ var retryableCodes = []int32{
 // Retryable reports whether the same insert may succeed later: the list is closed, everything else
 // needs a person.
 func Retryable(err error) bool {
-	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok {
-		return slices.Contains(retryableCodes, exception.Code)
+	if code := failure.CodeOf(err); code != 0 {
+		return slices.Contains(retryableCodes, code)
+	}
+	if errors.Is(err, failure.ErrOverloaded) {
+		return true
 	}
 	// What answers in place of ClickHouse, as a gateway does while that is started again.
 	if other, ok := errors.AsType[*clickhouse.HTTPError](err); ok {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -224,6 +225,10 @@ func TestRetryable(t *testing.T) {
 		{&clickhouse.Exception{Code: 201}, true}, // a quota, for a while
 		{&clickhouse.Exception{Code: 252}, true},
 		{&clickhouse.Exception{Code: 241}, true},
+		{&clickhouse.Exception{Code: 159}, true},
+		{&clickhouse.Exception{Code: 202}, true},
+		{clickhouse.ErrAcquireConnTimeout, true},
+		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, true},
 		{&clickhouse.Exception{Code: 394}, true}, // canceled, as by a server that ends
 		{&clickhouse.Exception{Code: 60}, false}, // unknown table
 		{&clickhouse.Exception{Code: 62}, false}, // syntax
@@ -237,8 +242,11 @@ func TestRetryable(t *testing.T) {
 		{&clickhouse.HTTPError{StatusCode: 503, Err: &clickhouse.Exception{Code: 60}}, false},
 		{errors.New("anything else"), false},
 	} {
-		if got := write.Retryable(c.err); got != c.want {
-			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		// What a reading of the store says of a failure passes as the failure does.
+		for _, err := range []error{c.err, failure.Of("read", c.err)} {
+			if got := write.Retryable(err); got != c.want {
+				t.Errorf("%v: %v, want %v", err, got, c.want)
+			}
 		}
 	}
 }

@@ -62,13 +62,22 @@ func unreached(err error) error {
 	case errors.As(err, &unsent):
 		return unsent.Err
 	case errors.As(err, &other):
-		return fmt.Errorf("%s (HTTP %d)", likely(other.StatusCode), other.StatusCode)
+		return instead{other}
 	case strings.Contains(err.Error(), "unexpected packet"):
 		return fmt.Errorf("what answers does not speak the native protocol; for a port of HTTP the address begins with "+
 			"http:// or https:// (%w)", err)
 	}
 	return err
 }
+
+// An instead is what answered in place of ClickHouse, without its pages.
+type instead struct{ answer *clickhouse.HTTPError }
+
+func (e instead) Error() string {
+	return fmt.Sprintf("%s (HTTP %d)", likely(e.answer.StatusCode), e.answer.StatusCode)
+}
+
+func (e instead) Unwrap() error { return e.answer }
 
 // likely says what gives an answer of a status that ClickHouse explains in a header, without that header.
 func likely(status int) string {

@@ -77,10 +77,22 @@ const (
 	CodeAuthentication  = 516 // AUTHENTICATION_FAILED
 )
 
-// CodeOf is the code of ClickHouse's exception in an error; 0 for any other error.
+// A described error is an exception of ClickHouse in words that may be logged.
+type described struct {
+	error
+	code int32
+}
+
+func (d described) Unwrap() error { return d.error }
+
+// CodeOf is the code of ClickHouse's exception in an error, also in one of Of; 0 for any other error, and for an
+// ErrOverloaded.
 func CodeOf(err error) int32 {
 	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		return exception.Code
+	}
+	if d, ok := errors.AsType[described](err); ok {
+		return d.code
 	}
 	return 0
 }
@@ -134,16 +146,17 @@ func describe(doing string, err error) error {
 		return reason
 	}
 	if refusal := Refusal(exception); refusal != "" {
-		return fmt.Errorf("%s: %s", doing, refusal)
+		return described{fmt.Errorf("%s: %s", doing, refusal), exception.Code}
 	}
 	name := "unnamed"
 	if all := exceptionName.FindAllStringSubmatch(exception.Message, -1); all != nil {
 		name = all[len(all)-1][1]
 	}
+	said := fmt.Errorf("%s: ClickHouse exception %d %s", doing, exception.Code, name)
 	if reason != nil {
-		return fmt.Errorf("%s: ClickHouse exception %d %s: %w", doing, exception.Code, name, reason)
+		said = fmt.Errorf("%w: %w", said, reason)
 	}
-	return fmt.Errorf("%s: ClickHouse exception %d %s", doing, exception.Code, name)
+	return described{said, exception.Code}
 }
 
 // setting finds the name of a setting that a profile forbids, which is all that is kept of the message.

@@ -1,0 +1,28 @@
+package write_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+// A gateway that answers while the ClickHouse behind it is started again passes, also for who opens the store.
+func TestAGatewayAtTheStartPasses(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]bool{429: true, 502: true, 503: true, 504: true, 404: false, 403: false} {
+		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "a page", status)
+		}))
+		t.Cleanup(gateway.Close)
+		store, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: gateway.URL + "/db"})
+		if err == nil {
+			store.Close()
+		}
+		if got := write.Retryable(err); got != want {
+			t.Errorf("%d: %v passes: %t, want %t", status, err, got, want)
+		}
+	}
+}
