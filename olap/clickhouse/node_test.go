@@ -13,13 +13,22 @@ type node = clickhousetest.Node
 // nodes are two nodes that know nothing of each other. The tests of this binary share them.
 var nodes = sync.OnceValues(func() (started [2]*node, err error) {
 	for i, name := range []string{"left", "right"} {
-		if started[i], err = clickhousetest.NewNode(clickhousetest.NodeConfig{Name: name}); err != nil {
+		if started[i], err = clickhousetest.NewNode(clickhousetest.NodeConfig{
+			Name: name, Users: limitedUser, Profiles: limitedProfile,
+		}); err != nil {
 			break
 		}
 		atExit = append(atExit, started[i].Remove)
 	}
 	return started, err
 })
+
+// limited is a user who may have four statements at once.
+const (
+	limitedUser = "<limited><password>x</password><networks><ip>::/0</ip></networks><profile>limited</profile>" +
+		"<quota>default</quota></limited>"
+	limitedProfile = "<limited><max_concurrent_queries_for_user>4</max_concurrent_queries_for_user></limited>"
+)
 
 // atExit is done when all tests have run.
 var atExit []func()

@@ -167,13 +167,13 @@ func (n *nodes) survey(ctx context.Context, options *clickhouse.Options) error {
 	if n == nil {
 		return nil
 	}
-	if err := n.visit(ctx, options); err != nil { // its node is the store
+	if err := n.visitInTurn(ctx, options); err != nil { // its node is the store
 		return err
 	}
 	// The others are met side by side: each may wait for an address that doesn't answer.
 	group, visiting := errgroup.WithContext(ctx)
 	for range startConnections - 1 {
-		group.Go(func() error { return n.visit(visiting, options) })
+		group.Go(func() error { return n.visitInTurn(visiting, options) })
 	}
 	for _, ctx := range addresses(visiting, options) {
 		group.Go(func() error {
@@ -191,6 +191,23 @@ func (n *nodes) survey(ctx context.Context, options *clickhouse.Options) error {
 	defer n.mu.Unlock()
 	n.started = true
 	return nil
+}
+
+// visitInTurn is visit that waits for a while where ClickHouse takes no more statements at once from its user, whose
+// others may be those of the same survey.
+func (n *nodes) visitInTurn(ctx context.Context, options *clickhouse.Options) error {
+	const pause = 50 * time.Millisecond
+	for began := time.Now(); ; {
+		err := n.visit(ctx, options)
+		if failure.CodeOf(err) != failure.CodeTooManyQueries || time.Since(began) > failure.Silence {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // addresses returns a context for connections to each address of a name that has several. Where they come in one order,

@@ -75,6 +75,24 @@ func TestNodesOfTheirOwnAreRefusedAtTheStart(t *testing.T) {
 	})
 }
 
+// A start takes more statements at once than a user may have of ClickHouse, and waits for its turn.
+func TestStartOfALimitedUser(t *testing.T) {
+	left, _ := twoNodes(t)
+	left.Do(t, "CREATE DATABASE IF NOT EXISTS limited")
+	for _, scheme := range []string{"http", "clickhouse"} {
+		for range 5 {
+			store, err := clickhouse.Open(t.Context(), clickhouse.Config{
+				Logger: slog.New(slog.DiscardHandler), Tables: []string{"runs"},
+				URL: fmt.Sprintf("%s://limited:x@%s/limited", scheme, left.Addr(scheme)),
+			})
+			if err != nil {
+				t.Fatalf("%s: %v", scheme, err)
+			}
+			store.Close()
+		}
+	}
+}
+
 // A database that only one node has is known to be another one by the other's lack of it.
 func TestNodesWithoutTablesAreRefusedAtTheStart(t *testing.T) {
 	left, right := twoNodes(t)

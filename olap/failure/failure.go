@@ -102,7 +102,7 @@ const (
 	codeTooManyRows    = 158 // TOO_MANY_ROWS
 	codeTimeout        = 159 // TIMEOUT_EXCEEDED
 	codeTooSlow        = 160 // TOO_SLOW
-	codeTooManyQueries = 202 // TOO_MANY_SIMULTANEOUS_QUERIES
+	CodeTooManyQueries = 202 // TOO_MANY_SIMULTANEOUS_QUERIES
 	codeMemoryLimit    = 241 // MEMORY_LIMIT_EXCEEDED; the message says of what
 	codeTooManyBytes   = 307 // TOO_MANY_BYTES
 	codeTooManyResults = 396 // TOO_MANY_ROWS_OR_BYTES
@@ -184,7 +184,7 @@ func Refusal(e *clickhouse.Exception) string {
 // reasonOf is ErrOverloaded or one that wraps it, ErrTooExpensive, or nil for anything else.
 func reasonOf(e *clickhouse.Exception) error {
 	switch e.Code {
-	case codeTooManyQueries, codeNoThread:
+	case CodeTooManyQueries, codeNoThread:
 		return ErrOverloaded
 	case codeTooManyRows, codeTimeout, codeTooSlow, codeTooManyBytes, codeTooManyResults:
 		return ErrTooExpensive
