@@ -11,6 +11,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/backoff"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
@@ -49,7 +50,12 @@ func followCursorSecrets(
 ) {
 	failures := backoff.Failures{Logger: logger}
 	for snapshot.Pause(ctx, every) == nil {
-		secrets, err := olap.CursorSecrets(ctx, conn)
+		var secrets [][]byte
+		// An answer that is lost must not take the time within which all servers know a secret (olap.CursorSecretDelay).
+		err := failure.Within(ctx, failure.Silence, func(ctx context.Context) (err error) {
+			secrets, err = olap.CursorSecrets(ctx, conn)
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return

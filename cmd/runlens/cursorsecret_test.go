@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest/logtest"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
 )
@@ -80,4 +84,25 @@ func jsonField(t *testing.T, object []byte, name string) string {
 	must(t, json.Unmarshal(object, &fields))
 	text, _ := fields[name].(string)
 	return text
+}
+
+// A mute is a ClickHouse whose answers are lost.
+type mute struct{ driver.Conn }
+
+func (mute) Select(ctx context.Context, _ any, _ string, _ ...any) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// An answer that is lost doesn't keep a server from reading the secrets again.
+func TestSecretsAreReadAgainAfterALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), olap.CursorSecretDelay)
+		defer cancel()
+		var log logtest.Buffer
+		followCursorSecrets(ctx, mute{}, nil, cursorSecretPoll, slog.New(slog.NewTextHandler(&log, nil)))
+		if !strings.Contains(log.String(), "the cursor secrets could not be read again") {
+			t.Errorf("it waited for all of %v: %q", olap.CursorSecretDelay, log.String())
+		}
+	})
 }
