@@ -28,9 +28,9 @@ const (
 	// (10 s in the oldest ones), so that no request meets a closing one.
 	idleConnTimeout = 8 * time.Second
 	maxIdleConns    = 16
-	// maxSilence is how long a host may take nothing that is sent to it: a server may write a large block of an insert
-	// before it reads on.
-	maxSilence = 5 * time.Minute
+	// maxSilence is how long a host may take nothing that is sent to it, and answer none of the system's probes while a
+	// statement runs: a server may write a large block of an insert before it reads on.
+	maxSilence = 150 * time.Second
 )
 
 // elsewhere connects to servers that run elsewhere. It waits for less than dialTimeout, so that a host that is away is

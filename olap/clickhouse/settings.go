@@ -26,7 +26,7 @@ type engineSettings struct {
 // configTemplate bounds an engine that shares its machine with the processes it serves: caches of some ten MiB
 // instead of ClickHouse's 5 GiB, and threads for small machines. The idle time of a connection must exceed the
 // client's (idleConnTimeout), so that never a request crosses the closing of its connection. The largest valid
-// query puts 1 to 2 MB of parameters into its address, above ClickHouse's default of 1 MiB. A table that finds the
+// query puts nearly 1 MiB of parameters into its address, which is ClickHouse's default limit. A table that finds the
 // pool of merges and mutations full tries again after 0.1 s and more, without the random time of up to a second that
 // ClickHouse adds: a purge would spend it after every four parts. How much memory the process has is read twice a
 // second instead of twenty times, which was a fifth of what an engine uses that has nothing to do. It is that of the
