@@ -93,6 +93,7 @@ func TestSevenDays(t *testing.T) {
 
 	clock.at = clock.at.Add(7*24*time.Hour - 10*time.Second)
 	flood()
+	expectLimited("an invented key, for which the established ones are read again", invented())
 	if err := verify(t, v, established); err != nil {
 		t.Errorf("within seven days: %v", err)
 	}
