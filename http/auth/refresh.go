@@ -40,8 +40,7 @@ func (v *Verifier) Follow(ctx context.Context) {
 				defer func() { <-reading }()
 				reading, cancel := context.WithTimeout(ctx, establishedPatience)
 				defer cancel()
-				_, err := v.readEstablished(reading, v.now())
-				report(ctx, &established, err)
+				report(ctx, &established, v.readEstablished(reading, v.now()))
 			})
 		default:
 		}
@@ -84,7 +83,7 @@ func (v *Verifier) followUses(ctx context.Context) {
 func (v *Verifier) Refresh(ctx context.Context) error {
 	due, err := v.readChanges(ctx)
 	if err == nil && due {
-		_, err = v.readEstablished(ctx, v.now())
+		err = v.readEstablished(ctx, v.now())
 	}
 	return err
 }
@@ -216,40 +215,36 @@ func (v *Verifier) reload(ctx context.Context, now time.Time) error {
 	if !due {
 		return nil
 	}
-	valid, err := v.readEstablished(ctx, now)
-	if err != nil {
+	if err := v.readEstablished(ctx, now); err != nil {
 		return err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for id, k := range v.cache {
-		// What is trusted may not be recorded yet.
-		if !valid[id] && !v.trusts(k, now) {
+		if !v.trusts(k, now) { // what was just read is trusted, and so is what may not be recorded yet
 			delete(v.cache, id)
 		}
 	}
 	return nil
 }
 
-// readEstablished keeps the credentials that are established and valid by the store, and returns the ids of their keys.
-func (v *Verifier) readEstablished(ctx context.Context, now time.Time) (map[string]bool, error) {
+// readEstablished keeps the credentials that are established and valid by the store.
+func (v *Verifier) readEstablished(ctx context.Context, now time.Time) error {
 	v.mu.Lock()
 	epoch := v.epoch
 	v.mu.Unlock()
-	valid := map[string]bool{}
 	// The store learns of a use an hour late at most, so it is queried for those of another hour.
 	err := v.store.Used(ctx, now.Add(-establishedFor-recordEvery), now, func(use schema.APIKeyUse) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		valid[use.KeyID] = true
 		k, at := v.keep(use.APIKey, now, epoch), use.LastUsedAt.Sub(v.began)
 		k.used, k.recorded = max(k.used, at), max(k.recorded, at)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.established = max(v.established, epoch)
-	return valid, nil
+	return nil
 }
