@@ -100,7 +100,8 @@ func (c serveCmd) fitting(ctx context.Context, store *clickhouse.Server, logger 
 	case err != nil:
 		return 0, err
 	case most < 1:
-		return 0, errors.New("ClickHouse takes too few queries at once; raise its max_concurrent_queries")
+		return 0, errors.New("ClickHouse takes too few queries at once; raise its max_concurrent_queries, its " +
+			"max_connections, or max_concurrent_queries_for_user in the profile of its user")
 	case most >= c.GlobalConcurrency:
 		return c.GlobalConcurrency, nil
 	}
