@@ -107,6 +107,7 @@ const (
 	codeTooManyBytes   = 307 // TOO_MANY_BYTES
 	codeTooManyResults = 396 // TOO_MANY_ROWS_OR_BYTES
 	codeNoThread       = 439 // CANNOT_SCHEDULE_TASK
+	codeOverloaded     = 745 // SERVER_OVERLOADED: tasks wait too long for a processor
 
 	// queryMemory is in the message of codeMemoryLimit where it is the query's own limit, not that of a user or of all.
 	queryMemory = "Query memory limit"
@@ -184,7 +185,7 @@ func Refusal(e *clickhouse.Exception) string {
 // reasonOf is ErrOverloaded or one that wraps it, ErrTooExpensive, or nil for anything else.
 func reasonOf(e *clickhouse.Exception) error {
 	switch e.Code {
-	case CodeTooManyQueries, codeNoThread:
+	case CodeTooManyQueries, codeNoThread, codeOverloaded:
 		return ErrOverloaded
 	case codeTooManyRows, codeTimeout, codeTooSlow, codeTooManyBytes, codeTooManyResults:
 		return ErrTooExpensive

@@ -73,6 +73,27 @@ func TestRefusalsInWords(t *testing.T) {
 	}
 }
 
+// What ClickHouse refuses because of others is overload, and what it takes too long or too much for is too expensive;
+// each other exception keeps its code.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int32]error{
+		202: failure.ErrOverloaded, 439: failure.ErrOverloaded, 745: failure.ErrOverloaded,
+		158: failure.ErrTooExpensive, 159: failure.ErrTooExpensive, 160: failure.ErrTooExpensive,
+		307: failure.ErrTooExpensive, 396: failure.ErrTooExpensive, 60: nil, 252: nil, 516: nil,
+	} {
+		err := failure.Of("ask", &clickhouse.Exception{Code: code, Message: "ada@x.example"})
+		for _, reason := range []error{failure.ErrOverloaded, failure.ErrTooExpensive} {
+			if got := errors.Is(err, reason); got != (reason == want) {
+				t.Errorf("%d: %v, which is %v: %t", code, err, reason, got)
+			}
+		}
+		if got := failure.CodeOf(err); want != failure.ErrOverloaded && got != code || strings.Contains(err.Error(), "ada") {
+			t.Errorf("%d: %v with the code %d", code, err, got)
+		}
+	}
+}
+
 // Too little memory for everything at once is overload, and is said with what to change.
 func TestMemoryInWords(t *testing.T) {
 	t.Parallel()
