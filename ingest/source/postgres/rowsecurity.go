@@ -22,9 +22,10 @@ const strict = ", set_config('row_security', 'off', true)"
 
 // hidingTables lists the tables of which row-level security may hide rows from whoever a transaction has read them as:
 // without a permissive policy that is true, or with a restrictive one that is not. Read is what the transaction has
-// locked. Whether it was read as the role, as the owner of a view or as that of a function that the mapping calls, is
-// not known, so that all of them have to see all rows. What is read through its parent has the parent's policies,
-// unless a view or the mapping names it too.
+// locked. A table is read as the owner of a view, or as the role: where a view is its security_invoker, and where no
+// view has the table or the mapping names it. What a function reads is not known, so that where one is called the role
+// and its owner have to see all rows of all tables. What is read through its parent has the parent's policies, unless a
+// view or the mapping names it too.
 const hidingTables = `WITH me AS (
 		SELECT oid, regexp_replace(lower(' ' || $1 || ' '), '[^[:alnum:]_]', ' ', 'g') AS names
 		FROM pg_roles WHERE rolname = current_user
@@ -36,15 +37,23 @@ const hidingTables = `WITH me AS (
 		FROM me, pg_locks JOIN pg_class AS c ON c.oid = relation JOIN pg_database AS d ON d.oid = database
 		WHERE pid = pg_backend_pid() AND locktype = 'relation' AND datname = current_database()
 			AND relkind IN ('r', 'p', 'v')
-	), viewed AS (
-		SELECT refobjid AS relation, invoked, relowner AS owner
+	), viewing AS (
+		SELECT refclassid, refobjid AS relation, invoked, relowner AS owner
 		FROM read JOIN pg_rewrite ON ev_class = read.oid JOIN pg_depend ON objid = pg_rewrite.oid
-		WHERE relkind = 'v' AND classid = 'pg_rewrite'::regclass AND refclassid = 'pg_class'::regclass
+		WHERE relkind = 'v' AND classid = 'pg_rewrite'::regclass
+	), viewed AS (
+		SELECT * FROM viewing WHERE refclassid = 'pg_class'::regclass
+	), called AS (
+		SELECT prosecdef, proowner FROM me, pg_proc AS p
+		WHERE pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+			AND (strpos(names, regexp_replace(lower(' ' || proname || ' '), '[^[:alnum:]_]', ' ', 'g')) > 0
+				OR p.oid IN (SELECT relation FROM viewing WHERE refclassid = 'pg_proc'::regclass))
 	), reader AS (
 		SELECT relation, owner AS role FROM viewed WHERE NOT invoked
 		UNION SELECT read.oid, me.oid FROM read, me
-		UNION SELECT read.oid, proowner FROM read, me, pg_proc AS p
-		WHERE prosecdef AND strpos(names, regexp_replace(lower(' ' || proname || ' '), '[^[:alnum:]_]', ' ', 'g')) > 0
+		WHERE named OR read.oid NOT IN (SELECT relation FROM viewed WHERE NOT invoked)
+			OR read.oid IN (SELECT relation FROM viewed WHERE invoked) OR EXISTS (SELECT FROM called)
+		UNION SELECT read.oid, proowner FROM read, called WHERE prosecdef
 	), policy AS (
 		SELECT relation, role, polpermissive, pg_get_expr(polqual, polrelid) = 'true' AS whole
 		FROM reader JOIN pg_policy ON polrelid = relation AND polcmd IN ('r', '*')

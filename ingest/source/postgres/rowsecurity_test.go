@@ -102,6 +102,7 @@ func TestRowSecurityOfWhatIsRead(t *testing.T) {
 		CREATE FUNCTION of_definer() RETURNS SETOF runs LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT * FROM hidden';
 		CREATE FUNCTION of_hidden_definer() RETURNS SETOF runs LANGUAGE sql STABLE SECURITY DEFINER
 			AS 'SELECT * FROM shown'; ALTER FUNCTION of_hidden_definer OWNER TO owner;
+		CREATE VIEW calling AS SELECT * FROM of_role(); ALTER VIEW calling OWNER TO bypassing;
 		GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader, owner, bypassing`)
 	defer do(t, conn, `DROP OWNED BY reader, owner, bypassing CASCADE; DROP ROLE reader, owner, bypassing`)
 	of, err := url.Parse(address)
@@ -119,7 +120,12 @@ func TestRowSecurityOfWhatIsRead(t *testing.T) {
 		"(TABLE hidden_view UNION ALL SELECT * FROM of_role()) AS f":  false,
 		"(TABLE shown_parent UNION ALL SELECT * FROM of_role()) AS f": false,
 		"of_definer() AS f": true, "shown": true, "of_shown": false,
-		"(TABLE shown UNION ALL SELECT * FROM of_hidden_definer()) AS f": false,
+		"(TABLE shown UNION ALL TABLE hidden_view) AS h":                                   true,
+		"(TABLE hidden_view UNION ALL TABLE calling) AS c":                                 false,
+		"(TABLE shown UNION ALL SELECT * FROM of_hidden_definer()) AS f":                   false,
+		"(TABLE hidden_view UNION ALL TABLE of_invoker) AS i":                              false,
+		`(TABLE shown UNION ALL TABLE U&"h\0069dden") AS u`:                                false,
+		"(TABLE shown UNION ALL SELECT * FROM hidden_view WHERE lower(status) <> '') AS l": true,
 	} {
 		err := open(t, of.String(), "FROM runs", "FROM "+table).Check(t.Context())
 		if whole && err != nil || !whole && !errors.Is(err, postgres.ErrRowSecurity) {
