@@ -145,7 +145,9 @@ func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 		c.did = "report"
 	}
 	if under != nil {
-		err = c.report(ctx, under, found)
+		if err = c.report(ctx, under, found); err != nil { // what was found is not in the log: once more
+			return true, errors.Join(err, under.end(ctx))
+		}
 	}
 	if !atWork(err) {
 		c.next, c.gaps = nil, c.gaps || err != nil

@@ -61,8 +61,10 @@ func (s *Refresher) newRepair(ctx context.Context, of snapshot.Damage, report fu
 			return nil, err
 		}
 	}
-	r.pending, err = partitions(ctx, s.conn, r.table)
-	return r, err
+	if r.pending, err = partitions(ctx, s.conn, r.table); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // step does 2 to 4 for one section, and 5 after the last one. ended says that nothing is left to do; over without

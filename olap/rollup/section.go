@@ -82,10 +82,12 @@ type walk struct {
 }
 
 // newWalk begins a walk.
-func newWalk(ctx context.Context, conn driver.Conn) (w *walk, err error) {
-	w = &walk{conn: conn}
-	w.pending, err = partitions(ctx, conn, schema.RollupTables...)
-	return w, err
+func newWalk(ctx context.Context, conn driver.Conn) (*walk, error) {
+	pending, err := partitions(ctx, conn, schema.RollupTables...)
+	if err != nil {
+		return nil, err
+	}
+	return &walk{conn: conn, pending: pending}, nil
 }
 
 // partitions are those of some rollup tables and their sources, of which the organizations are not known yet.
