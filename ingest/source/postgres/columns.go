@@ -61,7 +61,7 @@ func typesOf(fields []pgconn.FieldDescription) []column {
 
 // errChanged is returned where what a SELECT reads is not what Check judged. It has been judged again by then, so that
 // the next try reads it.
-var errChanged = errors.New("the types of the mapping's columns changed while they were read")
+var errChanged = errors.New("the types of the mapping's columns, or policies, changed while they were read")
 
 // unchanged returns errChanged where the columns of a kind have not the types that Check judged. A source may change
 // while a worker runs: a time that has no zone any more would be taken for UTC. What tx reads from then on it reads

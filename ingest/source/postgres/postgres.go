@@ -139,15 +139,11 @@ func (d *Database) Check(ctx context.Context) error {
 	}
 	for _, kind := range normalize.Kinds {
 		var columns []pgconn.FieldDescription
-		err := d.readingAny(ctx, kind, func(tx pgx.Tx) error {
-			var err error
-			if columns, err = d.describe(ctx, tx, kind); err != nil {
-				return err
+		var types identityTypes
+		err := d.readingAny(ctx, kind, func(tx pgx.Tx) (err error) {
+			if columns, err = d.describe(ctx, tx, kind); err == nil {
+				types, err = identityOf(ctx, tx, kind, columns)
 			}
-			types, err := identityOf(ctx, tx, kind, columns)
-			d.mu.Lock()
-			d.identities[kind], d.columns[kind] = types, typesOf(columns)
-			d.mu.Unlock()
 			return err
 		})
 		if err != nil {
@@ -159,6 +155,9 @@ func (d *Database) Check(ctx context.Context) error {
 		if err := d.checkTypes(ctx, kind, columns); err != nil {
 			return err
 		}
+		d.mu.Lock()
+		d.identities[kind], d.columns[kind] = types, typesOf(columns)
+		d.mu.Unlock()
 	}
 	return nil
 }

@@ -75,6 +75,31 @@ func TestRowSecurity(t *testing.T) {
 	}
 }
 
+// A policy that hides nothing may be new: what reads goes on with it.
+func TestPolicyThatIsNew(t *testing.T) {
+	address, conn := layout(t)
+	do(t, conn, `INSERT INTO agents (organization_id, agent_id, name) VALUES ('acme', gen_random_uuid(), 'Support');
+		CREATE ROLE reader LOGIN PASSWORD 'x'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`)
+	defer do(t, conn, "DROP OWNED BY reader; DROP ROLE reader")
+	of, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.User = url.UserPassword("reader", "x")
+	database := open(t, of.String())
+	if err := database.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	do(t, conn, "ALTER TABLE agents ENABLE ROW LEVEL SECURITY; CREATE POLICY everything ON agents FOR SELECT USING (true)")
+	for _, passes := range []bool{false, true} {
+		n, err := database.Changed(t.Context(), normalize.KindAgent, postgres.Key{}, 10,
+			func(*source.Record, postgres.Key) error { return nil })
+		if passes && (n != 1 || err != nil) || !passes && !postgres.Retryable(err) {
+			t.Errorf("read %d, %v", n, err)
+		}
+	}
+}
+
 // What hides rows is found behind a view and in partitions too, also where policies show all rows of other tables.
 // A table that is not read hides none, whatever its name is. A function may read as the role, or as its own one.
 func TestRowSecurityOfWhatIsRead(t *testing.T) {
