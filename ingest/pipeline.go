@@ -65,8 +65,9 @@ func (p *pipeline) read(ctx context.Context) error {
 // write stores batches until the last one.
 func (p *pipeline) write(ctx context.Context) {
 	for b := range p.toWrite {
+		err := p.traced(ctx, b)
 		last := b.err != nil // the batch is another one's once it says that it is stored
-		b.stored <- p.traced(ctx, b)
+		b.stored <- err
 		if last {
 			return
 		}
