@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -39,10 +41,20 @@ var retryableCodes = []int32{
 	999, // KEEPER_EXCEPTION
 }
 
+// codeUnfinished is UNFINISHED: a try of a mutation failed, which ClickHouse goes on with. Its message quotes why.
+const codeUnfinished = 341
+
+var tryFailed = regexp.MustCompile(`reason: 'Code: (\d+)`)
+
 // Retryable reports whether the same insert may succeed later: the list is closed, everything else
 // needs a person.
 func Retryable(err error) bool {
-	if code := failure.CodeOf(err); code != 0 {
+	switch code := failure.CodeOf(err); code {
+	case 0:
+	case codeUnfinished:
+		why := tryFailed.FindStringSubmatch(err.Error())
+		return why == nil || slices.ContainsFunc(retryableCodes, func(c int32) bool { return strconv.Itoa(int(c)) == why[1] })
+	default:
 		return slices.Contains(retryableCodes, code)
 	}
 	if errors.Is(err, failure.ErrOverloaded) {

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	driver "github.com/ClickHouse/clickhouse-go/v2"
+
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/clickhouse"
 )
@@ -23,6 +25,18 @@ func TestAGatewayAtTheStartPasses(t *testing.T) {
 		}
 		if got := write.Retryable(err); got != want {
 			t.Errorf("%d: %v passes: %t, want %t", status, err, got, want)
+		}
+	}
+}
+
+// A mutation that fails is made again by ClickHouse, and passes where what it failed with does.
+func TestAMutationThatFailedOnce(t *testing.T) {
+	t.Parallel()
+	for why, want := range map[string]bool{"241": true, "243": false, "60": false} {
+		err := &driver.Exception{Code: 341, Message: "Exception happened during execution of mutation 'mutation_7.txt' " +
+			"with part '202601_1_1_0' reason: 'Code: " + why + ". DB::Exception: because. (NAME)'. This error maybe retryable"}
+		if got := write.Retryable(err); got != want {
+			t.Errorf("%v passes: %t, want %t", err, got, want)
 		}
 	}
 }
