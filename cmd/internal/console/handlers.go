@@ -3,10 +3,14 @@ package console
 import (
 	"errors"
 	"net/http"
+	"net/mail"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/http/client/report"
@@ -151,8 +155,14 @@ func (c *Console) learn(a *answer) {
 			continue
 		}
 		for _, row := range a.rows {
-			if visible(row[i].String()) && !row[i-1].IsNull() {
-				id, name := row[i-1].String(), row[i].String()
+			if row[i-1].IsNull() {
+				continue
+			}
+			id, name := row[i-1].String(), row[i].String()
+			if _, known := c.names.Get(everybody, keyOf(column.Member+"="+id)); !known && !visible(name) {
+				c.names.Put(everybody, keyOf(column.Member+"="+id), id, len(id))
+			}
+			if visible(name) {
 				c.names.Put(everybody, keyOf(column.Member+"="+id), name, len(name))
 				shared := c.seenAs(column.Member, name)
 				if !slices.Contains(shared, id) && len(shared) <= client.MaxFilterValues {
@@ -182,13 +192,26 @@ func (c *Console) name(member, value string) string {
 	return name
 }
 
-// identifiers are the values that a typed name stands for: those of all who share it, as far as they were seen.
+// identifiers are the values that a typed text stands for: itself, if it is an identifier or was seen as one, whoever
+// has it as a name; else those of all who share the name, as far as they were seen.
 func (c *Console) identifiers(member, typed string) []string {
+	if _, seen := c.names.Get(everybody, keyOf(member+"="+typed)); seen || identifies(typed) {
+		return []string{typed}
+	}
 	if ids := c.seenAs(member, typed); ids != nil {
 		return ids
 	}
 	return []string{typed}
 }
+
+// identifies reports whether a text has the form of what people and agents are known by: an email address, a phone
+// number or a UUID.
+func identifies(text string) bool {
+	address, err := mail.ParseAddress(text)
+	return err == nil && address.Address == text || phone.MatchString(text) || uuid.Validate(text) == nil
+}
+
+var phone = regexp.MustCompile(`^\+[0-9]{2,15}$`)
 
 // seenAs are the identifiers that were seen with a name, up to one more than a filter takes.
 func (c *Console) seenAs(member, name string) []string {

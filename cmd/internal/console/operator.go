@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -235,6 +236,9 @@ func (m metrics) requests() (facts []fact) {
 func quantile(h *dto.Histogram, q float64) string {
 	most := ""
 	for _, bucket := range h.GetBucket() {
+		if math.IsInf(bucket.GetUpperBound(), 1) {
+			break
+		}
 		most = thousands(fmt.Sprintf("%.0f", bucket.GetUpperBound()*1000)) + " ms"
 		if float64(bucket.GetCumulativeCount()) >= q*float64(h.GetSampleCount()) {
 			return "up to " + most

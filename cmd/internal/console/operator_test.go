@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
@@ -8,7 +9,7 @@ import (
 
 // A quantile is within the bound of its bucket; the last bucket has none.
 func TestQuantiles(t *testing.T) {
-	count, bounds, below := uint64(4), []float64{0.128, 2.048}, []uint64{2, 3}
+	count, bounds, below := uint64(4), []float64{0.128, 2.048, math.Inf(1)}, []uint64{2, 3, 4}
 	h := &dto.Histogram{SampleCount: &count}
 	for i := range bounds {
 		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &bounds[i], CumulativeCount: &below[i]})
