@@ -262,7 +262,8 @@ func (r *Run) Queries() (all []client.Query) {
 		all = append(all, q)
 		if s := r.Question.compared(span.Span, r.today); r.Question.Compare != "" && s.complete() {
 			q.Range = s.earlier.in(q.Range.Timezone)
-			known := slices.ContainsFunc(all, func(asked client.Query) bool { return asked.Range == q.Range })
+			kept := all[max(len(all)-maxKept, 0):]
+			known := slices.ContainsFunc(kept, func(asked client.Query) bool { return asked.Range == q.Range })
 			if !known || byMetric(q) {
 				all = append(all, q)
 			}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/runlens/runlens/http/client"
@@ -26,6 +27,41 @@ func TestWeeksAreAskedOnce(t *testing.T) {
 		}
 		if got := r.Queries(); len(got) != c.want {
 			t.Errorf("%s: %d queries, want %d: %v", name, len(got), c.want, got)
+		}
+	}
+}
+
+// What Queries says is what is asked: pages of a year before are not kept until then.
+func TestQueriesAreThoseThatAreAsked(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		io.WriteString(w, `{"columns":[{"name":"run_count","type":"number","member":"run_count"}],"rows":[[1]]}`)
+	}))
+	defer server.Close()
+	c, err := client.New(client.Config{URL: server.URL, Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, compare := range []string{"previous", "year"} {
+		r := Run{Client: c, Question: Question{Model: "agent_runs", Metrics: []string{"run_count"}, Grain: "week",
+			WeekStart: "monday", Start: "2024-10-28", End: "2026-11-15", Timezone: "UTC", Limit: 100, All: true,
+			Compare: compare}}
+		if err := r.Check(now); err != nil {
+			t.Fatal(err)
+		}
+		asked.Store(0)
+		table, err := r.Table(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range table.Rows {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := int64(len(r.Queries())); got != asked.Load() {
+			t.Errorf("%s: %d queries are said, and %d asked", compare, got, asked.Load())
 		}
 	}
 }
