@@ -39,22 +39,28 @@ func (p *plot) series(metrics []int, date int, days []string) (all []*series) {
 	for i, day := range days {
 		at[day] = i
 	}
-	named := make(map[string]*series)
+	of := make(map[string]*series) // by what the group is, which may read like another one
 	for _, row := range p.rows {
 		for n, metric := range metrics {
+			key := fmt.Sprint(n)
+			for i, column := range p.columns {
+				if i != date && !column.Numeric() {
+					key += fmt.Sprintf(" %t %q", row[i].IsNull(), row[i].String())
+				}
+			}
 			name := p.name(row, date)
 			if n > 0 {
 				name = strings.TrimSpace(name + " previous")
 			} else if name == "" && len(metrics) > 1 {
 				name = p.columns[metric].Name
 			}
-			s := named[name]
+			s := of[key]
 			if s == nil {
 				s = &series{name, make([]float64, len(days))}
 				for i := range s.values {
 					s.values[i] = math.NaN()
 				}
-				named[name], all = s, append(all, s)
+				of[key], all = s, append(all, s)
 			}
 			if f, ok := row[metric].Float64(); ok {
 				s.values[at[row[date].String()]] = f

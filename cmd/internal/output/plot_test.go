@@ -92,6 +92,11 @@ func TestSeries(t *testing.T) {
 	if strings.Count(got, "run_count\n") != 3 {
 		t.Errorf("14 groups are not in 3 charts:\n%s", got)
 	}
+	got = written(t, "plot", Options{Width: 60}, some, `["2026-01-01","-",3]`, `["2026-01-01",null,10]`,
+		`["2026-01-02","-",3]`, `["2026-01-02",null,10]`)
+	if strings.Count(got, " -\n") != 2 {
+		t.Errorf("groups that read alike are one:\n%s", got)
+	}
 	compared := []report.Column{columns[0], columns[3], {Name: "run_count_previous", Kind: report.Count},
 		{Name: "run_count_difference", Kind: report.Count}}
 	got = written(t, "plot", Options{Width: 60, Color: true}, compared, `["2026-01-01",1,2,-1]`,
