@@ -55,7 +55,10 @@ func (s *Store) gone(err error, tag string) {
 	s.since, s.failed, s.alone = time.Now(), tag, s.local.Load()
 	s.away.Store(true)
 	s.logger.Warn("Redis is away: this server applies its own limits", "reason", reason(err))
-	s.went <- struct{}{}
+	select {
+	case s.went <- struct{}{}:
+	default: // it is known already
+	}
 }
 
 // came notes that Redis works again.
