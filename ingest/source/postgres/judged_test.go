@@ -26,7 +26,8 @@ func TestColumnsThatAreHalfJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer holder.Close(t.Context())
-	const lock = "BEGIN; LOCK TABLE pg_catalog.pg_db_role_setting IN ACCESS EXCLUSIVE MODE" // which says what zones there are
+	// This table says what zones there are.
+	const lock = "BEGIN; LOCK TABLE pg_catalog.pg_db_role_setting IN ACCESS EXCLUSIVE MODE"
 	if _, err := holder.Exec(t.Context(), lock); err != nil {
 		t.Fatal(err)
 	}
