@@ -74,7 +74,7 @@ var flagHelp = kong.Vars{
 	"answer_cache":    "Memory for answers that are asked for again; 0 for none.",
 	"org_concurrency": "Queries of one organization at once.",
 	"max_connections": "Connections to the API at once. When all are open, a new one takes the place of one of the " +
-		"address that holds most, never of an idle one of a client with a key.",
+		"address that holds most, never of an idle one of a client with a key at another address.",
 	"max_per_address": "Connections of one client address at once; trusted proxies have no such limit. Default: half " +
 		"of all, and an eighth once half are taken; at least 16.",
 	"max_body_bytes": "Largest request body, in bytes.",

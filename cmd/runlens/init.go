@@ -18,6 +18,7 @@ import (
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/olap/audit"
 	"github.com/runlens/runlens/olap/clickhouse"
@@ -120,6 +121,11 @@ func (c *initCmd) choose(io streams) error {
 	if err := profile.CheckName(c.Profile); err != nil {
 		return usageError{fmt.Errorf("--profile: %w", err)}
 	}
+	server, err := client.New(client.Config{URL: c.URL, Key: "none"})
+	if err != nil {
+		return usageError{fmt.Errorf("--url: %w", err)}
+	}
+	c.URL = server.URL()
 	if c.Source != "" && len(c.Files) > 0 {
 		return usageError{errors.New("--source and --files exclude each other")}
 	}

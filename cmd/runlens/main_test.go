@@ -111,10 +111,12 @@ func TestStartFailures(t *testing.T) {
 func TestErrorsWithoutStatements(t *testing.T) {
 	full := &clickhouse.Exception{Code: 243, Message: "Cannot reserve 1 MiB for ada@x.example. (NOT_ENOUGH_SPACE)"}
 	other := &clickhouse.Exception{Code: 40, Message: "ada@x.example. (CHECKSUM_DOESNT_MATCH)"}
+	blank := &clickhouse.Exception{Code: 40, Message: "here\n\nof\n\nada@x.example. (CHECKSUM_DOESNT_MATCH)"}
 	const said = "the store: ClickHouse exception 40 CHECKSUM_DOESNT_MATCH"
 	for want, err := range map[string]error{
 		"record: the disk of ClickHouse is full; free some space and start again": fmt.Errorf("record: %w", full),
 		"read: " + said:       fmt.Errorf("read: %w", other),
+		said:                  fmt.Errorf("read: %w", blank),
 		"in words of its own": stepFailure{"in words of its own", other},
 		"cannot count, remove the data directory before you try again: " + said: unrestored("count",
 			fmt.Errorf("read: %w", other)),

@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // A push has so many records or bytes of lines, whichever it reaches first.
@@ -239,6 +240,10 @@ func (p *pusher) patiently(ctx context.Context, body []byte) (*client.Pushed, er
 		var refused *client.Error
 		passing := errors.As(err, &lost) || errors.As(err, &refused) && refused.Status >= 500
 		if !passing || !p.reached || ctx.Err() != nil || time.Since(began) > ingest.Patience {
+			return nil, err
+		}
+		// The client has waited between its own attempts, if it made any.
+		if snapshot.Pause(ctx, time.Second) != nil {
 			return nil, err
 		}
 	}

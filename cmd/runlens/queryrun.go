@@ -63,12 +63,15 @@ func (a *asking) once(ctx context.Context) error {
 	return a.alert(crossed)
 }
 
-// counts reports whether a row says that there was something.
+// counts reports whether a row says that there was something: a count that is not 0, or a rate where none is asked for.
 func counts(columns []report.Column, row report.Row) bool {
+	if !slices.ContainsFunc(columns, func(c report.Column) bool { return c.Kind == report.Count }) {
+		return slices.ContainsFunc(row, client.Value.IsNumber)
+	}
 	return slices.ContainsFunc(row, func(v client.Value) bool {
 		n, ok := v.Int64()
 		return ok && n != 0
-	}) || !slices.ContainsFunc(columns, func(c report.Column) bool { return c.Kind == report.Count })
+	})
 }
 
 // explained is one line about a failure and what to do.

@@ -156,6 +156,8 @@ func withoutStatements(err error) string {
 	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		if before, _, found := strings.Cut(text, exception.Error()); found {
 			text = before + oneLine(exception)
+		} else if strings.Contains(err.Error(), exception.Error()) { // of which logs.Text has left out lines
+			text = oneLine(err)
 		}
 	}
 	return finding.OneLine(text)

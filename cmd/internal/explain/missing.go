@@ -99,7 +99,7 @@ func missing(page *client.Response, member, value string) string {
 		return fmt.Sprintf("%s; did you mean %s?", there, near)
 	case page.Cursor != "":
 		return ""
-	case len(ids) <= listed:
+	case len(ids) > 0 && len(ids) <= listed:
 		return fmt.Sprintf("%s; there are %s", there, strings.Join(ids, ", "))
 	}
 	return there
