@@ -190,7 +190,8 @@ var flagHelp = kong.Vars{
 		"nothing. May be repeated.",
 	"min_count": "--fail-if leaves out rows whose first metric that counts, such as run_count, is less than this.",
 	"on_change": "FILE keeps for which rows --fail-if held. Only those for which it did not hold before are told, and " +
-		"exit with code 4; those for which it no longer holds are told as resolved.",
+		"exit with code 4; those for which it no longer holds are told as resolved. Rows that --limit leaves out stay as " +
+		"they were.",
 }
 
 // tagWords are parts of struct tags that would be too long for a line, or are needed elsewhere too.

@@ -25,20 +25,26 @@ type crossings struct {
 	all   bool // found has all, and not only those that are shown
 	found []threshold.Crossing
 	count int
+
+	passed map[string]bool // the keys of rows for which it does not hold; of no interest but to --on-change
+	whole  bool            // no limit has left rows out
 }
 
 // shownCrossings is how many are reported one by one.
 const shownCrossings = 10
 
 func (c *crossings) add(row report.Row) {
+	n, ok := int64(0), false
 	if c.least > 0 {
-		if n, ok := row[c.counting].Int64(); ok && n < c.least {
-			return
-		}
+		n, ok = row[c.counting].Int64()
 	}
+	few := ok && n < c.least
 	for _, t := range c.thresholds {
 		crossing, ok := t.Crossed(c.columns, row)
-		if !ok {
+		if !ok || few {
+			if c.all {
+				c.passed[t.At(c.columns, row).Key] = true
+			}
 			continue
 		}
 		if c.count++; c.all || c.count <= shownCrossings {
@@ -52,9 +58,9 @@ func (c *crossings) add(row report.Row) {
 func (a *asking) alert(crossed *crossings) error {
 	found, count := crossed.found, crossed.count
 	if a.changes != nil {
-		now, resolved := a.changes.since(found)
+		now, resolved, crossing := a.changes.since(crossed)
 		if len(now)+len(resolved) > 0 {
-			if err := a.changes.keep(found); err != nil {
+			if err := a.changes.keep(crossing); err != nil {
 				return err
 			}
 		}
@@ -96,27 +102,31 @@ func readAlerts(file string) (*alertState, error) {
 	return state, nil
 }
 
-// since compares what is crossed with the last time: what is so since then, and what no longer is.
-func (s *alertState) since(found []threshold.Crossing) (now []threshold.Crossing, resolved []string) {
-	gone := maps.Clone(s.crossed)
-	for _, crossing := range found {
+// since compares what is crossed with the last time: what is so since then, and what no longer is. What a limit may
+// have left out stays as it was. all is what is crossed as far as it is known, as the file has it.
+func (s *alertState) since(crossed *crossings) (now []threshold.Crossing, resolved []string, all map[string]string) {
+	all = make(map[string]string, len(crossed.found))
+	for _, crossing := range crossed.found {
 		if _, before := s.crossed[crossing.Key]; !before {
 			now = append(now, crossing)
 		}
-		delete(gone, crossing.Key)
+		all[crossing.Key] = crossing.Where
 	}
-	for _, key := range slices.Sorted(maps.Keys(gone)) {
-		resolved = append(resolved, gone[key])
+	for _, key := range slices.Sorted(maps.Keys(s.crossed)) {
+		switch _, still := all[key]; {
+		case still:
+		case crossed.whole || crossed.passed[key]:
+			resolved = append(resolved, s.crossed[key])
+		default:
+			all[key] = s.crossed[key]
+		}
 	}
-	return now, resolved
+	return now, resolved, all
 }
 
 // keep writes what is crossed for the next time.
-func (s *alertState) keep(found []threshold.Crossing) error {
-	s.crossed = make(map[string]string, len(found))
-	for _, crossing := range found {
-		s.crossed[crossing.Key] = crossing.Where
-	}
+func (s *alertState) keep(crossed map[string]string) error {
+	s.crossed = crossed
 	file, err := output.Create(s.file)
 	if err != nil {
 		return usageError{fmt.Errorf("--on-change: %w", err)}

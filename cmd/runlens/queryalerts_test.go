@@ -28,6 +28,13 @@ func queryChanges(t *testing.T, o office) {
 			"4 threshold: run_success_rate < 0.9: the value of user_identifier a@x.example is 0 (0%)\n"},
 		{people + " --min-count 3", "run_success_rate < 0.9",
 			"0 resolved: run_success_rate < 0.9: the value of user_identifier a@x.example\n"},
+		// A row that a limit leaves out may cross still.
+		{people, "run_success_rate < 0.9",
+			"4 threshold: run_success_rate < 0.9: the value of user_identifier a@x.example is 0 (0%)\n"},
+		{people + " --order user_identifier:desc --limit 1", "run_success_rate < 0.9", "0 "},
+		{people, "run_success_rate < 0.9", "0 "},
+		{people + " --order user_identifier --limit 1 --min-count 3", "run_success_rate < 0.9",
+			"0 resolved: run_success_rate < 0.9: the value of user_identifier a@x.example\n"},
 		{days + "2026-01-03 --dimensions agent_id", "run_success_rate < 0.9",
 			"4 threshold: run_success_rate < 0.9: the value of agent_id " + agentOfDesk + " (Billing desk) is 0.25 (25%)\n"},
 		{days + "2026-01-03 --dimensions agent_id", "run_success_rate < 0.1",

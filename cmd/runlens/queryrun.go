@@ -60,6 +60,8 @@ func (a *asking) once(ctx context.Context) error {
 			}
 		}
 	}
+	rows := run.Facts.Rows
+	crossed.whole = !run.Facts.More && (rows < run.Question.Limit || run.Question.All && rows != client.MaxLimit)
 	return a.alert(crossed)
 }
 
@@ -100,7 +102,7 @@ func (a *asking) write(ctx context.Context, run *report.Run) (*crossings, error)
 		return nil, err
 	}
 	crossed := &crossings{columns: table.Columns, counting: threshold.Counting(table.Columns), least: int64(a.minCount),
-		all: a.changes != nil}
+		all: a.changes != nil, passed: map[string]bool{}}
 	if crossed.least > 0 && crossed.counting < 0 {
 		return nil, usageError{errors.New("--min-count needs a metric that counts beside the others, such as run_count")}
 	}

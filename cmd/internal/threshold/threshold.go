@@ -81,6 +81,11 @@ func (t Threshold) Crossed(columns []report.Column, row report.Row) (c Crossing,
 	if !ok || !t.holds(value.Cmp(t.bound)) {
 		return c, false
 	}
+	return t.At(columns, row), true
+}
+
+// At is the Crossing of a row, whether or not the condition holds for it.
+func (t Threshold) At(columns []report.Column, row report.Row) (c Crossing) {
 	var ids, names []string
 	for i, c := range columns {
 		if !c.Numeric() && (c.Member == "" || c.Name == c.Member) && !row[i].IsNull() {
@@ -103,7 +108,7 @@ func (t Threshold) Crossed(columns []report.Column, row report.Row) (c Crossing,
 	if f, ok := row[t.column].Float64(); ok && strings.HasSuffix(t.metric, "_rate") {
 		c.Value += " (" + output.RateText(f, 2) + ")"
 	}
-	return c, true
+	return c
 }
 
 // Counting is the column of the first metric that counts; -1 for none.
