@@ -12,19 +12,6 @@ import (
 )
 
 // A database or files are copied once; a key and a dashboard are there then, which work. A second time changes nothing.
-// The address is kept as all commands write it, and one that is none is refused before anything is copied.
-func TestInitCompletesTheAddress(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	c := initCmd{Files: []string{"a.ndjson"}, URL: "127.0.0.1:8688", Profile: "default"}
-	if err := c.choose(streams{}); err != nil || c.URL != "http://127.0.0.1:8688" {
-		t.Errorf("%q, %v", c.URL, err)
-	}
-	c.URL = "ftp://x y"
-	if err := c.choose(streams{}); err == nil {
-		t.Errorf("%q is taken", c.URL)
-	}
-}
-
 func initFirst(t *testing.T, o office) {
 	config := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)
@@ -141,5 +128,18 @@ func TestInitWithoutItsDatabase(t *testing.T) {
 	if code != exitFailed || !strings.Contains(says, "connection refused") || strings.Contains(says, "SELECTs") ||
 		strings.Contains(says, `\`) {
 		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+// The address is kept as all commands write it, and one that is none is refused before anything is copied.
+func TestInitCompletesTheAddress(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	c := initCmd{Files: []string{"a.ndjson"}, URL: "127.0.0.1:8688", Profile: "default"}
+	if err := c.choose(streams{}); err != nil || c.URL != "http://127.0.0.1:8688" {
+		t.Errorf("%q, %v", c.URL, err)
+	}
+	c.URL = "ftp://x y"
+	if err := c.choose(streams{}); err == nil {
+		t.Errorf("%q is taken", c.URL)
 	}
 }

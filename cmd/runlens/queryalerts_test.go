@@ -32,6 +32,7 @@ func queryChanges(t *testing.T, o office) {
 		{people, "run_success_rate < 0.9",
 			"4 threshold: run_success_rate < 0.9: the value of user_identifier a@x.example is 0 (0%)\n"},
 		{people + " --order user_identifier:desc --limit 1", "run_success_rate < 0.9", "0 "},
+		{people + " --order run_success_rate:desc --limit 1", "run_success_rate < 0.9", "0 "},
 		{people, "run_success_rate < 0.9", "0 "},
 		{people + " --order user_identifier --limit 1 --min-count 3", "run_success_rate < 0.9",
 			"0 resolved: run_success_rate < 0.9: the value of user_identifier a@x.example\n"},

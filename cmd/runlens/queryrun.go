@@ -60,8 +60,7 @@ func (a *asking) once(ctx context.Context) error {
 			}
 		}
 	}
-	rows := run.Facts.Rows
-	crossed.whole = !run.Facts.More && (rows < run.Question.Limit || run.Question.All && rows != client.MaxLimit)
+	crossed.whole = !run.Facts.More && !run.Facts.Cut
 	return a.alert(crossed)
 }
 

@@ -39,4 +39,7 @@ func TestAMutationThatFailedOnce(t *testing.T) {
 			t.Errorf("%v passes: %t, want %t", err, got, want)
 		}
 	}
+	if err := (&driver.Exception{Code: 341, Message: "Mutation mutation_7.txt was killed"}); write.Retryable(err) {
+		t.Errorf("%v passes", err)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -41,7 +42,8 @@ var retryableCodes = []int32{
 	999, // KEEPER_EXCEPTION
 }
 
-// codeUnfinished is UNFINISHED: a try of a mutation failed, which ClickHouse goes on with. Its message quotes why.
+// codeUnfinished is UNFINISHED: a try of a mutation failed, which ClickHouse goes on with, or somebody killed it. Its
+// message says which, and quotes why a try failed.
 const codeUnfinished = 341
 
 var tryFailed = regexp.MustCompile(`reason: 'Code: (\d+)`)
@@ -53,7 +55,10 @@ func Retryable(err error) bool {
 	case 0:
 	case codeUnfinished:
 		why := tryFailed.FindStringSubmatch(err.Error())
-		return why == nil || slices.ContainsFunc(retryableCodes, func(c int32) bool { return strconv.Itoa(int(c)) == why[1] })
+		if why == nil {
+			return !strings.Contains(err.Error(), "was killed")
+		}
+		return slices.ContainsFunc(retryableCodes, func(c int32) bool { return strconv.Itoa(int(c)) == why[1] })
 	default:
 		return slices.Contains(retryableCodes, code)
 	}

@@ -192,16 +192,15 @@ func (c *Console) name(member, value string) string {
 	return name
 }
 
-// identifiers are the values that a typed text stands for: itself, if it is an identifier or was seen as one, whoever
-// has it as a name; else those of all who share the name, as far as they were seen.
+// identifiers are the values that a typed text stands for: those of all who have it as a name, as far as they were
+// seen, unless it was seen as an identifier, or has the form of one as theirs have.
 func (c *Console) identifiers(member, typed string) []string {
-	if _, seen := c.names.Get(everybody, keyOf(member+"="+typed)); seen || identifies(typed) {
+	_, seen := c.names.Get(everybody, keyOf(member+"="+typed))
+	ids := c.seenAs(member, typed)
+	if seen || ids == nil || identifies(typed) && slices.ContainsFunc(ids, identifies) {
 		return []string{typed}
 	}
-	if ids := c.seenAs(member, typed); ids != nil {
-		return ids
-	}
-	return []string{typed}
+	return ids
 }
 
 // identifies reports whether a text has the form of what people and agents are known by: an email address, a phone

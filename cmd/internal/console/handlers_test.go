@@ -15,7 +15,8 @@ func TestNamesThatAreShared(t *testing.T) {
 	a := &answer{columns: []report.Column{{Name: "user_identifier", Member: "user_identifier"},
 		{Name: "user_name", Member: "user_identifier"}}}
 	for _, row := range [][2]string{{"a@x.example", "Jo Li"}, {"b, c", "jo li"}, {"d@x.example", "Max"},
-		{"cron-7", ""}, {"eve@x.example", "bob@x.example"}, {"mal@x.example", "cron-7"}, {"+15550100", "+1 555 0199"}} {
+		{"cron-7", ""}, {"auth0|1", "ada@x.example"}, {"eve@x.example", "bob@x.example"},
+		{"mal@x.example", "cron-7"}, {"+15550100", "+1 555 0199"}} {
 		a.rows = append(a.rows, report.Row{client.StringValue(row[0]), client.StringValue(row[1])})
 	}
 	c.learn(a)
@@ -23,7 +24,7 @@ func TestNamesThatAreShared(t *testing.T) {
 	for typed, want := range map[string][]string{
 		"Jo Li": {"a@x.example", "b, c"}, "max": {"d@x.example"}, "eve": {"eve"},
 		// Whoever has somebody's identifier as a name is not that person.
-		"bob@x.example": {"bob@x.example"}, "cron-7": {"cron-7"}, "+1 555 0199": {"+15550100"},
+		"ada@x.example": {"auth0|1"}, "bob@x.example": {"bob@x.example"}, "cron-7": {"cron-7"}, "+1 555 0199": {"+15550100"},
 	} {
 		if got := c.identifiers("user_identifier", typed); !slices.Equal(got, want) {
 			t.Errorf("%s stands for %q, want %q", typed, got, want)

@@ -44,7 +44,7 @@ func (p *plot) series(metrics []int, date int, days []string) (all []*series) {
 		for n, metric := range metrics {
 			key := fmt.Sprint(n)
 			for i, column := range p.columns {
-				if i != date && !column.Numeric() {
+				if i != date && !column.Numeric() && (column.Member == "" || column.Name == column.Member) {
 					key += fmt.Sprintf(" %t %q", row[i].IsNull(), row[i].String())
 				}
 			}

@@ -180,6 +180,7 @@ func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
 		}
 	}
 	if byMetric(q) && len(first.Rows) == q.Limit {
+		r.Facts.Cut = true
 		r.Facts.note(fmt.Sprintf("The first %d rows in the order of a metric; the API gives at most %d of them. "+
 			"In the order of dimensions all rows come.", q.Limit, client.MaxLimit))
 	}

@@ -80,6 +80,7 @@ type Facts struct {
 	Warnings                []client.Warning // each once
 	Notes                   []string         // what a person should know of the rows, each once
 	More                    bool             // there are further rows
+	Cut                     bool             // there may be others, which the API does not give in the order of a metric
 	Next                    string           // the cursor of the page after the last one; empty if there is none
 }
 

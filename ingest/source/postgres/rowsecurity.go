@@ -27,7 +27,7 @@ const strict = ", set_config('row_security', 'off', true)"
 // and its owner have to see all rows of all tables. What is read through its parent has the parent's policies, unless a
 // view or the mapping names it too.
 const hidingTables = `WITH me AS (
-		SELECT oid, regexp_replace(lower(' ' || $1 || ' '), '[^[:alnum:]_]', ' ', 'g') AS names
+		SELECT oid, lower(' ' || $1) AS calls, regexp_replace(lower(' ' || $1 || ' '), '[^[:alnum:]_]', ' ', 'g') AS names
 		FROM pg_roles WHERE rolname = current_user
 	), read AS (
 		SELECT c.oid, relkind, relowner, relrowsecurity, relforcerowsecurity,
@@ -46,7 +46,7 @@ const hidingTables = `WITH me AS (
 	), called AS (
 		SELECT prosecdef, proowner FROM me, pg_proc AS p
 		WHERE pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
-			AND (strpos(names, regexp_replace(lower(' ' || proname || ' '), '[^[:alnum:]_]', ' ', 'g')) > 0
+			AND (calls ~ ('[^[:alnum:]_]' || regexp_replace(lower(proname), '[^[:alnum:]_]', '.', 'g') || '"?\s*[(]')
 				OR p.oid IN (SELECT relation FROM viewing WHERE refclassid = 'pg_proc'::regclass))
 	), reader AS (
 		SELECT relation, owner AS role FROM viewed WHERE NOT invoked
@@ -63,7 +63,7 @@ const hidingTables = `WITH me AS (
 	FROM read AS t JOIN reader ON relation = t.oid JOIN pg_roles AS r ON r.oid = role
 	WHERE relrowsecurity AND NOT rolsuper AND NOT rolbypassrls
 		AND (relforcerowsecurity OR NOT pg_has_role(role, relowner, 'USAGE'))
-		AND (named OR t.oid IN (SELECT relation FROM viewed)
+		AND (named OR t.oid IN (SELECT relation FROM viewed) OR EXISTS (SELECT FROM called)
 			OR NOT EXISTS (SELECT FROM pg_inherits JOIN read AS parent ON parent.oid = inhparent WHERE inhrelid = t.oid))
 		AND (NOT EXISTS (SELECT FROM policy AS p WHERE (p.relation, p.role) = (t.oid, r.oid) AND polpermissive AND whole)
 			OR EXISTS (SELECT FROM policy AS p WHERE (p.relation, p.role) = (t.oid, r.oid) AND NOT polpermissive

@@ -124,6 +124,8 @@ func TestRowSecurityOfWhatIsRead(t *testing.T) {
 		ALTER TABLE shown_parent ENABLE ROW LEVEL SECURITY; CREATE POLICY everything ON shown_parent USING (true);
 		CREATE VIEW of_month WITH (security_invoker) AS SELECT * FROM month;
 		CREATE FUNCTION of_role() RETURNS SETOF runs LANGUAGE sql STABLE AS 'SELECT * FROM hidden';
+		CREATE FUNCTION of_part() RETURNS SETOF runs LANGUAGE sql STABLE AS 'SELECT * FROM month';
+		CREATE FUNCTION status() RETURNS text LANGUAGE sql AS 'SELECT 1::text';
 		CREATE FUNCTION of_definer() RETURNS SETOF runs LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT * FROM hidden';
 		CREATE FUNCTION of_hidden_definer() RETURNS SETOF runs LANGUAGE sql STABLE SECURITY DEFINER
 			AS 'SELECT * FROM shown'; ALTER FUNCTION of_hidden_definer OWNER TO owner;
@@ -144,6 +146,7 @@ func TestRowSecurityOfWhatIsRead(t *testing.T) {
 		"(TABLE shown_parent UNION ALL TABLE of_month) AS m":          false,
 		"(TABLE hidden_view UNION ALL SELECT * FROM of_role()) AS f":  false,
 		"(TABLE shown_parent UNION ALL SELECT * FROM of_role()) AS f": false,
+		"(TABLE shown_parent UNION ALL SELECT * FROM of_part()) AS f": false,
 		"of_definer() AS f": true, "shown": true, "of_shown": false,
 		"(TABLE shown UNION ALL TABLE hidden_view) AS h":                                   true,
 		"(TABLE hidden_view UNION ALL TABLE calling) AS c":                                 false,
