@@ -34,11 +34,11 @@ type crossings struct {
 const shownCrossings = 10
 
 func (c *crossings) add(row report.Row) {
-	n, ok := int64(0), false
+	few := false
 	if c.least > 0 {
-		n, ok = row[c.counting].Int64()
+		n, ok := row[c.counting].Int64()
+		few = ok && n < c.least
 	}
-	few := ok && n < c.least
 	for _, t := range c.thresholds {
 		crossing, ok := t.Crossed(c.columns, row)
 		if !ok || few {

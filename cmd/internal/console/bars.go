@@ -6,6 +6,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/http/client/report"
 )
@@ -71,7 +72,7 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 			return 0
 		}
 		for n, row := range rows {
-			name := names[groupOf(s.rows.columns, row)]
+			name := names[output.GroupOf(s.rows.columns, row)]
 			b := bar{Name: runewidth.Truncate(name, nameColumns, "…"), Whole: name, Value: shownValue(column, row[i]),
 				Y: n * barHeight, Width: width(row[i]), Href: s.look.onlyGroup(s.rows.columns, row)}
 			if compared {

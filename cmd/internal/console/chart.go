@@ -110,7 +110,7 @@ func seriesOf(s *shown, column int, at map[string]int, length int) (all []series
 	names := groupNames(a)
 	now, before := make(map[string]series), make(map[string]series)
 	for _, row := range a.rows {
-		group := groupOf(a.columns, row)
+		group := output.GroupOf(a.columns, row)
 		if _, known := now[group]; !known {
 			groups = append(groups, group)
 			name := names[group]
@@ -212,7 +212,7 @@ func groupName(columns []report.Column, row report.Row) string {
 func groupNames(a *answer) map[string]string {
 	names, first, count := make(map[string]string), make(map[string]report.Row), make(map[string]int)
 	for _, row := range a.rows {
-		group := groupOf(a.columns, row)
+		group := output.GroupOf(a.columns, row)
 		if _, known := names[group]; !known {
 			names[group], first[group] = groupName(a.columns, row), row
 			count[names[group]]++

@@ -76,7 +76,7 @@ func (c *Console) answerPart(w http.ResponseWriter, r *http.Request) {
 			page.Answer = c.answerView(r, l)
 			w.Header().Set("HX-Redirect", l.address())
 		}
-		if page.Answer != nil && (page.Answer.FewLeftOut || page.Answer.OnlyToday) && l.Compare != "" {
+		if a := page.Answer; a != nil && l.Compare != "" && (a.FewLeftOut || a.Empty != nil && a.Empty.OnlyToday) {
 			l.Compare, l.Weekdays = "", false
 			w.Header().Set("HX-Redirect", l.address())
 		}
@@ -159,17 +159,17 @@ func (c *Console) learn(a *answer) {
 				continue
 			}
 			id, name := row[i-1].String(), row[i].String()
-			if _, known := c.names.Get(everybody, keyOf(column.Member+"="+id)); !known && !visible(name) {
-				c.names.Put(everybody, keyOf(column.Member+"="+id), id, len(id))
-			}
+			key := keyOf(column.Member + "=" + id)
 			if visible(name) {
-				c.names.Put(everybody, keyOf(column.Member+"="+id), name, len(name))
+				c.names.Put(everybody, key, name, len(name))
 				shared := c.seenAs(column.Member, name)
 				if !slices.Contains(shared, id) && len(shared) <= client.MaxFilterValues {
 					shared = append(shared, id)
 				}
 				ids := report.FilterText("", shared...)
 				c.names.Put(everybody, seenKey(column.Member, name), ids, len(ids))
+			} else if _, known := c.names.Get(everybody, key); !known {
+				c.names.Put(everybody, key, id, len(id))
 			}
 		}
 	}

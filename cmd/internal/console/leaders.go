@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/http/client/report"
 )
@@ -71,7 +72,7 @@ func (c *Console) leadersView(s *shown, board *leaders) leadersView {
 	}
 	names := groupNames(a)
 	for _, row := range a.rows {
-		r := leaderRow{Name: names[groupOf(a.columns, row)], Value: shownValue(a.columns[at], row[at]),
+		r := leaderRow{Name: names[output.GroupOf(a.columns, row)], Value: shownValue(a.columns[at], row[at]),
 			Change: changeOf(a.columns, row, at), Href: s.look.onlyGroup(a.columns, row), value: -1}
 		if f := number(row[at]); f != nil {
 			r.value = *f

@@ -77,7 +77,6 @@ type answerView struct {
 	Days      []hidden // the look without its days, for dragging
 
 	FewLeftOut bool // as in shown
-	OnlyToday  bool // what is compared has nothing, and the day that a comparison leaves out has something
 }
 
 // A tile is a total of the whole period, from a query of its own.
@@ -98,6 +97,8 @@ type emptyView struct {
 	Text  string
 	Links []link
 	Hint  bool // that there may be no records at all
+
+	OnlyToday bool // the day that a comparison leaves out has something
 }
 
 // An offerView says what an answer costs, and which ones cost less.

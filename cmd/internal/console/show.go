@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/http/client/report"
 )
@@ -17,7 +18,7 @@ import (
 // A drawing is the question whose rows are drawn and listed, and what a person should know of it.
 type drawing struct {
 	question report.Question
-	rank     map[string]int // of the groups, by groupOf; nil without groups
+	rank     map[string]int // of the groups, by output.GroupOf; nil without groups
 	only     string         // which groups are drawn, in words; empty for all
 	notes    []string
 }
@@ -63,7 +64,7 @@ func (l look) sortedByAPI() bool {
 func (d *drawing) keep(top *answer, count int) {
 	d.rank = make(map[string]int, count)
 	for i, row := range top.rows[:min(count, len(top.rows))] {
-		d.rank[groupOf(top.columns, row)] = i
+		d.rank[output.GroupOf(top.columns, row)] = i
 	}
 	if len(top.rows) <= count {
 		return
@@ -95,17 +96,6 @@ func (d *drawing) keep(top *answer, count int) {
 			d.notes = append(d.notes, "What has no "+words(column.Name)+" is not drawn: no filter can choose it.")
 		}
 	}
-}
-
-// groupOf is the same for rows of one group only, whatever their days.
-func groupOf(columns []report.Column, row report.Row) string {
-	var key strings.Builder
-	for i, column := range columns {
-		if column.Name == column.Member && column.Kind == report.Text {
-			fmt.Fprintf(&key, "%t %q ", row[i].IsNull(), row[i].String())
-		}
-	}
-	return key.String()
 }
 
 // totals is the question for the whole, whose answer is exact where the sum of the groups would not be.
@@ -247,7 +237,7 @@ func (a *answer) onlyGroups(rank map[string]int) *answer {
 	kept := *a
 	kept.rows = nil
 	for _, row := range a.rows {
-		if _, ranked := rank[groupOf(a.columns, row)]; ranked {
+		if _, ranked := rank[output.GroupOf(a.columns, row)]; ranked {
 			kept.rows = append(kept.rows, row)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/client/report"
 )
@@ -66,7 +67,7 @@ func periodText(period string) string {
 // viewOf makes the view of an answer. prefix begins its ids.
 func (c *Console) viewOf(s *shown, prefix string) *answerView {
 	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Empty: c.empty(s), Offer: s.offer(),
-		FewLeftOut: s.fewLeftOut, OnlyToday: s.onlyToday()}
+		FewLeftOut: s.fewLeftOut}
 	v.Tiles = c.tiles(s)
 	if until := s.totals.counted().End; s.look.Compare != "" && !until.Equal(s.totals.span.End) {
 		v.Until = dayText(until)
@@ -124,7 +125,7 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 func (a *answer) groups() int {
 	found := make(map[string]bool)
 	for _, row := range a.rows {
-		found[groupOf(a.columns, row)] = true
+		found[output.GroupOf(a.columns, row)] = true
 	}
 	return len(found)
 }
@@ -185,16 +186,6 @@ func (a *answer) counts() (some, few bool) {
 	return some, few
 }
 
-// onlyToday reports whether the days have something, and those that are compared have nothing.
-func (s *shown) onlyToday() bool {
-	if s.look.Compare == "" || s.days == nil {
-		return false
-	}
-	compared, _ := s.totals.counts()
-	drawn, _ := s.days.counts()
-	return drawn && !compared
-}
-
 // empty says what to change where nothing was counted; nil where something was.
 func (c *Console) empty(s *shown) *emptyView {
 	some, few := s.totals.counts()
@@ -216,12 +207,15 @@ func (c *Console) empty(s *shown) *emptyView {
 		wider.Filter = nil
 		e.Links = append(e.Links, link{Text: "Without filters", Href: wider.address()})
 	}
-	if s.onlyToday() {
+	if s.look.Compare != "" && s.days != nil {
+		e.OnlyToday, _ = s.days.counts()
+	}
+	if e.OnlyToday {
 		whole := s.look
 		whole.Compare, whole.Weekdays = "", false
 		e.Links = append(e.Links, link{Text: "With today, not compared", Href: whole.address()})
 	}
-	e.Hint = len(s.look.Filter) == 0 && s.span.Days() >= 30 && !few && !s.onlyToday()
+	e.Hint = len(s.look.Filter) == 0 && s.span.Days() >= 30 && !few && !e.OnlyToday
 	for _, period := range []string{"last=30d", "last=90d", "last=366d"} {
 		wider := s.look
 		if wider.setPeriod(period); s.look.period() != period {

@@ -33,34 +33,44 @@ type series struct {
 	values []float64
 }
 
+// GroupOf is the same for rows of one group only, whatever their days, and however its values read.
+func GroupOf(columns []report.Column, row report.Row) string {
+	var key strings.Builder
+	for i, column := range columns {
+		if column.Name == column.Member && column.Kind == report.Text {
+			fmt.Fprintf(&key, "%t %q ", row[i].IsNull(), row[i].String())
+		}
+	}
+	return key.String()
+}
+
 // series of the metrics of a chart over the days: of one, or of one and its earlier values.
 func (p *plot) series(metrics []int, date int, days []string) (all []*series) {
 	at := make(map[string]int, len(days))
 	for i, day := range days {
 		at[day] = i
 	}
-	of := make(map[string]*series) // by what the group is, which may read like another one
+	type line struct {
+		metric int
+		group  string
+	}
+	lines := make(map[line]*series)
 	for _, row := range p.rows {
+		group := GroupOf(p.columns, row)
 		for n, metric := range metrics {
-			key := fmt.Sprint(n)
-			for i, column := range p.columns {
-				if i != date && !column.Numeric() && (column.Member == "" || column.Name == column.Member) {
-					key += fmt.Sprintf(" %t %q", row[i].IsNull(), row[i].String())
-				}
-			}
 			name := p.name(row, date)
 			if n > 0 {
 				name = strings.TrimSpace(name + " previous")
 			} else if name == "" && len(metrics) > 1 {
 				name = p.columns[metric].Name
 			}
-			s := of[key]
+			s := lines[line{metric, group}]
 			if s == nil {
 				s = &series{name, make([]float64, len(days))}
 				for i := range s.values {
 					s.values[i] = math.NaN()
 				}
-				of[key], all = s, append(all, s)
+				lines[line{metric, group}], all = s, append(all, s)
 			}
 			if f, ok := row[metric].Float64(); ok {
 				s.values[at[row[date].String()]] = f
